@@ -98,9 +98,8 @@ async def unanswered(store: Store, session: str) -> list[Entry]:
     return [e for e in entries if isinstance(e.body, ApprovalRequested) and e.body.approval_id in asked]
 
 
-async def pages(store: Store, session: str, *, last: int, kinds: Sequence[str] | None = None) -> AsyncIterator[list[Entry]]:
-    """The entries of a session up to number `last`, oldest first, page by page: however long the session is, one page is in memory."""
-    after = 0
+async def pages(store: Store, session: str, *, last: int, after: int = 0, kinds: Sequence[str] | None = None) -> AsyncIterator[list[Entry]]:
+    """The entries of a session behind number `after`, up to number `last`, oldest first, page by page: however long the session is, one page is in memory."""
     while after < last and (page := await store.read(session, after=after, kinds=kinds, limit=PAGE)):
         after = page[-1].entry
         if within := [entry for entry in page if entry.entry <= last]:

@@ -93,6 +93,8 @@ PARTS = {
     "sessions.confirm": "neuralclaw.cli.delete_confirmation:confirmed",
     "record.edits": "neuralclaw.app.record.session_edits:SessionEdits",
     "record.renamed": "neuralclaw.app.record.record_text:renamed_lines",
+    "record.fork": "neuralclaw.app.record.session_fork:fork_session",
+    "record.forked": "neuralclaw.app.record.record_text:forked_lines",
     "record.compact": "neuralclaw.app.record.session_compaction:compact_session",
     "record.compacted": "neuralclaw.app.record.record_text:compacted_lines",
     "compaction.summarizer": "neuralclaw.app.equip:summarizer",
@@ -185,7 +187,7 @@ CAPABILITIES: dict[str, BuiltInCapability] = {
     "sessions": _commands(
         f"{_RECORD}:SESSIONS",
         "sessions",
-        ("list", "show", "search", "export", "send", "cancel", "rename", "compact", "delete"),
+        ("list", "show", "search", "export", "send", "cancel", "rename", "fork", "compact", "delete"),
         "what was said and done, and a word to it",
     ),
     "approvals": _commands(f"{_RECORD}:APPROVALS", "approvals", ("list", "show", "answer"), "questions that wait for you"),

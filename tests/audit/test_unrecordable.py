@@ -145,6 +145,7 @@ async def act(agent: Agent, place: str, question: str) -> None:
             "sessions.delete": {"session": "g", "yes": True},
             "sessions.rename": {"session": "s", "title": "another"},
             "sessions.compact": {"session": "s"},
+            "sessions.fork": {"session": "s"},
             "audit.anchor": {"accept": True},
         }
         await agent.do(place, **arguments[place])
@@ -156,16 +157,8 @@ VERBS = {
     **{
         name: name
         for name in (
-            "tools.call",
-            "grants.add",
-            "grants.revoke",
-            "undo",
-            "redo",
-            "sessions.cancel",
-            "sessions.delete",
-            "sessions.rename",
-            "sessions.compact",
-            "audit.anchor",
+            *("tools.call", "grants.add", "grants.revoke", "undo", "redo", "audit.anchor"),
+            *("sessions.cancel", "sessions.delete", "sessions.rename", "sessions.compact", "sessions.fork"),
         )
     },
 }
@@ -234,7 +227,7 @@ async def test_the_same_places_act_where_the_record_can_be_written(home: Path) -
         before = (world.tools, world.models, sorted(path.name for path in work.iterdir()))
         store = await opened(home, 5.0)
         async with kit.agent_over(store, provider=world.provider(), tools=[world.tool()]) as agent:
-            if place not in ("grants.revoke", "sessions.cancel", "sessions.delete", "sessions.rename", "sessions.compact", "audit.anchor"):
+            if place not in ("grants.revoke", "sessions.cancel", "sessions.delete", "sessions.rename", "sessions.compact", "sessions.fork", "audit.anchor"):
                 await act(agent, place, question)
         if before != (world.tools, world.models, sorted(path.name for path in work.iterdir())):
             acted.add(place)

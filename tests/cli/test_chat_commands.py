@@ -20,7 +20,7 @@ PROMISED = (
     "help new sessions resume fork model soul personality mode trust tools mcp memory cost compact plan approve deny undo diff tasks schedule"
     " queue stop status models clear export exit quit"
 ).split()
-LATER = "fork soul personality mode mcp memory plan tasks schedule".split()
+LATER = "soul personality mode mcp memory plan tasks schedule".split()
 
 
 def last(text: str) -> object:

@@ -27,6 +27,7 @@ from ..types.events import (
     Nudge,
     ReasoningDelta,
     RetryEvent,
+    SessionForked,
     SessionRenamed,
     StatusEvent,
     TextDelta,
@@ -113,7 +114,7 @@ class TerminalView:
                 self._closely(body)
             case TurnFinished():
                 self.end(event.session, body)
-            case Inbound() | Cancel() | Erased() | SessionRenamed() | TurnStarted() | Nudge() | GrantGiven() | GrantUsed() | GrantRevoked():
+            case Inbound() | Cancel() | Erased() | SessionRenamed() | SessionForked() | TurnStarted() | Nudge() | GrantGiven() | GrantUsed() | GrantRevoked():
                 pass  # who sees this said it, or sees what comes of it
             case _:
                 assert_never(body)

@@ -34,7 +34,7 @@ from .parsing import Command, choice, clean, count, directory, input_bytes, name
 from .piped_input import attached, attachment, readable
 from .stdin_users import user_for
 
-_LATER = ("--soul", "--personality", "--fork", "--schema")
+_LATER = ("--soul", "--personality", "--schema")
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -53,6 +53,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
     add("--session", metavar="ID", help="open or create this session; context lasts from run to run")
     add("--resume", metavar="ID", help="continue this session; without TASK: finish its unfinished turn")
     add("--continue", dest="newest", action="store_true", help="continue the newest session of this workspace")
+    add("--fork", metavar="ID[@TURN]", help="a new session from the end of that turn, or the last one; --session names it")
     add("--approvals", type=choice(*APPROVALS), metavar="|".join(APPROVALS), help="what to do when a call needs a yes")
     add("--trust", type=choice(*TRUST), metavar="|".join(TRUST))
     add("--max-iterations", type=count, metavar="N", help="model calls at most")
@@ -83,6 +84,8 @@ def _check(args: argparse.Namespace) -> None:
         raise not_yet("--mode deliberate")
     if sum(map(bool, (args.session, args.resume, args.newest))) > 1:
         raise UsageError("--session, --resume and --continue exclude each other")
+    if args.fork and (args.resume or args.newest):
+        raise UsageError("--fork makes a new session: --resume and --continue do not go with it", hint="--session ID names the new one")
     if args.retry and not (args.resume or args.newest):
         raise UsageError("--retry goes with --resume ID")
     for name in (args.session, args.resume):
@@ -134,6 +137,8 @@ async def _run(args: argparse.Namespace, run: CommandRun) -> int:
     approvals = mode(args.approvals, present=there)
     async with opened(args, works=True, approvals=approvals, present=there, who=who_sits(at_terminal)) as client:
         session = args.resume or args.session
+        if args.fork:
+            session = args.session = str((await client.desk.do("sessions.fork", session=args.fork, to=args.session))["session"])
         if args.newest:
             session = await newest_session(client.desk)
         for notice in await client.notices():

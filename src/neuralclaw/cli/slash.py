@@ -82,6 +82,16 @@ async def _export(chat: Chat, rest: str) -> None:
     chat.say(str(load("record.exported")(done)))
 
 
+async def _fork(chat: Chat, rest: str) -> None:
+    _idle(chat)
+    if chat.session is None:
+        raise UsageError("there is no session yet: it begins with the first message")
+    done = output.plain(await chat.desk.do("sessions.fork", session=f"{chat.session}@{rest}" if rest else chat.session))
+    chat.session = str(done["session"])
+    await chat.look(chat.session)
+    chat.say("\n".join(line for line, _ in load("record.forked")(done)))
+
+
 async def _compact(chat: Chat, rest: str) -> None:
     if rest not in ("", "preview"):
         raise UsageError(f"/compact takes preview or nothing, not {rest!r}; nothing was changed", hint="/compact preview shows what would be summarised")
@@ -223,6 +233,7 @@ SLASH = {
     "new": SlashCommand(_SESSION, "[ID]", "begin another session", _new),
     "sessions": SlashCommand(_SESSION, "[list|show|VERB …]", "the sessions", _sessions),
     "export": SlashCommand(_SESSION, "[FILE]", "write the session to a file, as Markdown or .json", _export),
+    "fork": SlashCommand(_SESSION, "[TURN]", "go on in a new session from the end of this turn, or the last one", _fork),
     "compact": SlashCommand(_SESSION, "[preview]", "summarise what was said before the newest turn", _compact),
     "resume": SlashCommand(_SESSION, "ID", "resume a session", _resume),
     "approve": SlashCommand(_TURN, "[session|always]", "yes to the question on the screen", _approve),

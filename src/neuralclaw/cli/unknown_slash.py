@@ -7,7 +7,7 @@ from ..errors import UsageError
 from ..types.suggestions import did_you_mean
 from .main import built_in_nouns
 
-_LATER = frozenset("fork soul personality mode mcp memory plan tasks schedule".split())
+_LATER = frozenset("soul personality mode mcp memory plan tasks schedule".split())
 """Commands that are promised and not there yet."""
 _ALIKE = 0.75
 """How much a wrong command must be like one that there is, from 0 to 1, for that to be named."""

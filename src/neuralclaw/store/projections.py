@@ -97,6 +97,8 @@ def _message(tables: Tables, progress: Progress, header: Header, body: Message |
         row = (header.record, header.session, header.turn, header.time, body.model, u.input, u.cached, u.output, u.usd)
         for call in body.tool_calls:
             tables.add("calls", (header.session, call.id, header.record))
+        if body.copied:
+            return
     _spend(tables, progress, row)
 
 
@@ -106,7 +108,7 @@ def _compaction(tables: Tables, progress: Progress, header: Header, body: Compac
         row = kept.usage.get(header.record)
     else:
         u = body.usage
-        paid = body.model or u.input or u.output
+        paid = not body.copied and (body.model or u.input or u.output)
         row = (header.record, header.session, header.turn, header.time, body.model or progress.model, u.input, u.cached, u.output, u.usd) if paid else None
     if row is not None:
         _spend(tables, progress, row)

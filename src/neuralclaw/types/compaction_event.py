@@ -19,6 +19,7 @@ class Compaction(Body, frozen=True, kw_only=True, tag="compaction"):
     `reason` `tool_results`: nothing was summarised; the results of all calls so far except those of `whole_results` are shortened instead.
     `model`: who wrote the summary (`P:M`), "" where it is an extract; `usage` is what that cost. `read_from`: the first entry that the messages
     which stay are read from. `private`: private data had been read. `tokens_before`, `tokens_after`: estimates of the messages in a request.
+    `copied`: it is the copy in a fork, and its cost counts elsewhere.
     """
 
     text: str
@@ -33,3 +34,4 @@ class Compaction(Body, frozen=True, kw_only=True, tag="compaction"):
     usage: Usage = msgspec.field(default_factory=lambda: Usage(usd=0.0))
     private: bool = False
     whole_results: tuple[str, ...] = ()
+    copied: bool = False

@@ -69,6 +69,16 @@ class SessionRenamed(Body, frozen=True, kw_only=True, tag="session.renamed"):
     by: str
 
 
+class SessionForked(Body, frozen=True, kw_only=True, tag="session.forked"):
+    """The session goes on from the end of turn `turn` of the session `source`, which is its entry `entry`. The entries behind this one, up to the end of a
+    turn of the same number, are copies of what its requests are made of."""
+
+    source: str
+    turn: int
+    entry: int
+    by: str
+
+
 class TurnStarted(Body, frozen=True, kw_only=True, tag="turn.started"):
     """`inbound` is the entry number of the message that began it; `digests` are of what the turn really used: `settings`, `policy`,
     `prompt`, `tools`, and `instructions` where sources told any; none for a turn that ended before it was equipped.
@@ -94,7 +104,8 @@ class Message(Body, frozen=True, kw_only=True, tag="message"):
     turn so far. `served`: the name that the service itself gave of the model, where it is another (`gpt-4o-2024-11-20`).
 
     `environment`: SHA-256 of the snapshot (UTF-8, kept by the store) that was at the end of its request, "" where there was none. `stop` is
-    `length` or `cancelled` where the text was cut off, by the model's output limit or because the turn was stopped.
+    `length` or `cancelled` where the text was cut off, by the model's output limit or because the turn was stopped. `copied`: it is the copy in a fork, and
+    what it cost counts where it was said first.
     """
 
     text: str
@@ -108,6 +119,7 @@ class Message(Body, frozen=True, kw_only=True, tag="message"):
     seen: int = 0
     ran_ms: int = 0
     environment: str = ""
+    copied: bool = False
 
 
 class Nudge(Body, frozen=True, kw_only=True, tag="nudge"):
@@ -336,6 +348,7 @@ Durable = (
     | Cancel
     | Erased
     | SessionRenamed
+    | SessionForked
     | TurnStarted
     | Message
     | Nudge

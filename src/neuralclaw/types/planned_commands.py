@@ -4,7 +4,7 @@ NOUNS = (
     *("backup", "restore", "memory", "mcp", "schedule"),
     *("tasks", "plan", "souls", "agents", "prompts", "serve"),
 )
-VERBS = {"sessions": ("fork", "import", "replay")}
+VERBS = {"sessions": ("import", "replay")}
 """Noun that is there -> those of its verbs that are not."""
 
 

@@ -65,7 +65,7 @@ def sentence(body: e.Body, kinds: Mapping[str, Sentence] = NO_KINDS) -> str:
 def summary(body: e.AnyBody) -> EventSummary:
     """What an event of a built-in kind says."""
     match body:
-        case e.Inbound() | e.Cancel() | e.Erased() | e.SessionRenamed() | e.ApprovalRequested() | e.ApprovalResolved():
+        case e.Inbound() | e.Cancel() | e.Erased() | e.SessionRenamed() | e.SessionForked() | e.ApprovalRequested() | e.ApprovalResolved():
             return _of_people(body)
         case e.GrantGiven() | e.GrantUsed() | e.GrantRevoked():
             return _of_grants(body)
@@ -103,7 +103,7 @@ def _of_grants(body: e.GrantGiven | e.GrantUsed | e.GrantRevoked) -> EventSummar
             assert_never(body)
 
 
-def _of_people(body: e.Inbound | e.Cancel | e.Erased | e.SessionRenamed | e.ApprovalRequested | e.ApprovalResolved) -> EventSummary:
+def _of_people(body: e.Inbound | e.Cancel | e.Erased | e.SessionRenamed | e.SessionForked | e.ApprovalRequested | e.ApprovalResolved) -> EventSummary:
     """What a person or a program said to the agent, and what it asked them."""
     match body:
         case e.Inbound(text=text, by=by, queued=queued, images=images):
@@ -118,6 +118,8 @@ def _of_people(body: e.Inbound | e.Cancel | e.Erased | e.SessionRenamed | e.Appr
             return EventSummary(f"{_who(by)} erased {'entry' if len(entries) == 1 else 'entries'} {', '.join(map(str, entries))}")
         case e.SessionRenamed(title=title, by=by):
             return EventSummary(f"{_who(by)} names the session", title)
+        case e.SessionForked(source=source, turn=turn, by=by):
+            return EventSummary(f"{_who(by)} forks the session {source} at the end of turn {turn}")
         case e.ApprovalRequested(approval_id=question, action=action, summary=asked, choices=choices, call_id=call_id, risk=risk):
             text = f"{asked or f'{action.tool} wants to run: {action.show}'} ({', '.join(choices)})"
             return EventSummary(f"question {question} is asked", text, facts={"call_id": call_id, "approval_id": question, "risk": str(risk)})

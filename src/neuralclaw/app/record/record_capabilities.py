@@ -95,6 +95,12 @@ async def delete_session(context: BuiltInContext, session: str, *, yes: bool = F
     return await _edits(context).delete(session=session, yes=yes, erase=context.home.erase_session)
 
 
+async def fork_session(context: BuiltInContext, session: str, *, to: str | None = None) -> dict[str, Any]:
+    """Make a session that goes on from the end of a turn of another: `session` is `ID`, or `ID@TURN`. Raises `UsageError`."""
+    done: dict[str, Any] = msgspec.to_builtins(await load("record.fork")(context, session, to=to))
+    return done
+
+
 async def compact_session(context: BuiltInContext, session: str, *, preview: bool = False) -> dict[str, Any]:
     """Summarise the messages of the session before its newest turn, which requests hold no longer then; the record keeps them. `preview`: only say which.
 
@@ -231,6 +237,16 @@ SESSIONS = Capability(
             help={"session": _SESSION, "title": "one line, at most 200 characters"},
             spelled={"session": "ID"},
             render=_text("renamed"),
+            begins_no_turn=True,
+        ),
+        Verb(
+            name="sessions.fork",
+            summary="A new session that goes on from the end of a turn. The first one stays as it is.",
+            run=fork_session,
+            example="neuralclaw sessions fork work@3 --to other-way",
+            help={"session": f"{_SESSION}; with @TURN after that turn, else after the last one that ended", "to": "the name of the new session"},
+            spelled={"session": "ID[@TURN]", "to": "--to ID"},
+            render=_text("forked"),
             begins_no_turn=True,
         ),
         Verb(

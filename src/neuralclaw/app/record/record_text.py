@@ -64,6 +64,11 @@ def renamed_lines(renamed: Mapping[str, Any]) -> Lines:
     return [(exact(f"{renamed['session']} is called {renamed['title']}"), "")]
 
 
+def forked_lines(done: Mapping[str, Any]) -> Lines:
+    """The session that was made."""
+    return [(exact(f"{done['session']} goes on from the end of turn {done['turn']} of {done['source']}"), "")]
+
+
 def compacted_lines(done: Mapping[str, Any]) -> Lines:
     """What was summarised, or would be."""
     count, name = done["messages"], done["session"]
