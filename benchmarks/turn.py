@@ -196,8 +196,8 @@ async def labelled(url: str) -> AsyncGenerator[Turn]:
         async with Agent.open(home=f"{home}/data", workspace=home, model="instant:instant", **given) as opened:
 
             async def turn(number: int) -> str:
-                reply = await opened.ask(f"{QUESTION} Calculate 17 * 23", session=f"turn-{number}")
-                assert not reply.refused
+                reply = await opened.ask(f"{QUESTION} Send 17 * 23 to the calculator.", session=f"turn-{number}")
+                assert not reply.refused, reply
                 return reply.text
 
             with open(f"{home}/AGENTS.md", "w") as instructions:  # noqa: ASYNC230, PTH123

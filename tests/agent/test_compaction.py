@@ -370,3 +370,17 @@ async def test_a_cache_that_is_lost_is_told_with_its_cause(home: Path, size: int
     said = "nothing of this session's last request is in the model's cache: the system prompt changed (AGENTS.md or settings)"
     assert [one.text for one in changed.of("status")] == ([said] if told else [])
     assert same.of("status") == again.of("status") == []
+
+
+async def test_where_a_summary_would_gain_nothing_none_is_asked_for_again_and_again(home: Path) -> None:
+    """The task alone is longer than the limit: what is left to summarise is little, and not worth a model call at each step."""
+
+    async def think(request: Request) -> Reply | str:
+        done = len(provider.work)
+        return calls(call("echo", f"c{done}", text=f"step {done}")) if done < 12 else "ok"
+
+    setting(home, "memory: {compaction: {tokens: 9000}}")
+    provider = Talk(think)
+    async with agent(home, provider=provider) as a:
+        reply = await a.ask("x" * 60_000, session="s", max_iterations=20)
+    assert (reply.status, len(provider.work), provider.summaries) == ("done", 12, [])

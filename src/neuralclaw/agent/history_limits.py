@@ -18,7 +18,7 @@ NEAR = 0.95
 WHOLE_RESULTS = 3
 """The newest results, which stay whole (row N4)."""
 WORTH = 8
-"""A request that is too long is summarised where that takes out at least this fraction of its limit."""
+"""A request that is too long is summarised where that takes out at least such a part of its limit, one of so many, and what is too much."""
 
 
 class HistoryCut(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,8 +50,8 @@ def due(lines: Sequence[HistoryLine], turn: int, limits: Limits, window: int, re
     near = int(window * NEAR) - history.response_tokens
     most = min(history.request_tokens, near)
     if request_tokens > most:
-        cut = halved(lines, turn, "window" if near < history.request_tokens else "request")
-        if cut is not None and sum(message_tokens(line.message) for line in lines[: cut.count] if not _stays(line, turn)) * WORTH >= most:
+        cut = _shorter(lines, turn, "window" if near < history.request_tokens else "request", max(request_tokens - most, most // WORTH))
+        if cut is not None:
             return cut
     return _results(lines, history)
 
@@ -68,6 +68,14 @@ def before_last_turn(lines: Sequence[HistoryLine]) -> HistoryCut | None:
     if start not in _beginnings(lines) or not any(line.entry for line in lines[:start]):
         return None
     return HistoryCut(reason="asked", count=start)
+
+
+def _shorter(lines: Sequence[HistoryLine], turn: int, reason: CompactionReason, least: int) -> HistoryCut | None:
+    """The older half, or all that can leave, whichever is the first to take so many tokens out; None where neither does: a summary would gain nothing."""
+    for cut in (halved(lines, turn, reason), _at(lines, turn, len(lines), reason)):
+        if cut is not None and sum(message_tokens(line.message) for line in lines[: cut.count] if not _stays(line, turn)) >= least:
+            return cut
+    return None
 
 
 def _messages(lines: Sequence[HistoryLine], turn: int, limits: Limits, history: HistoryLimits) -> HistoryCut | None:
