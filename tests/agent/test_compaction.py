@@ -87,13 +87,14 @@ async def test_the_older_half_of_twenty_turns_is_summarised_when_there_are_more(
     assert asked.tools == ()
 
 
-async def test_over_fifty_messages_the_oldest_twenty_are_summarised_also_in_the_middle_of_a_turn(home: Path) -> None:
+async def test_the_middle_of_a_turn_is_summarised_where_all_messages_are_limited(home: Path) -> None:
     steps = 26
 
     async def think(request: Request) -> Reply | str:
         done = len(provider.work)
         return calls(call("echo", f"a{done}", text=f"step {done}"), call("echo", f"b{done}", text="too")) if done <= steps else "finished"
 
+    setting(home, "agent: {max_conversation_messages: 50}")
     provider = Talk(think)
     async with agent(home, provider=provider) as a:
         seen = await events(a, "the task", session="s", max_iterations=steps + 5)
@@ -108,6 +109,24 @@ async def test_over_fifty_messages_the_oldest_twenty_are_summarised_also_in_the_
         called = [one.id for message in request.messages if isinstance(message, AssistantMessage) for one in message.tool_calls]
         assert called == [message.call_id for message in request.messages if isinstance(message, ToolMessage)]
     assert f"Earlier summary: {HEAD}\nsummary 1" in first_text(provider.summaries[1])
+
+
+async def test_over_fifty_messages_the_oldest_twenty_are_summarised_and_steps_do_not_count(home: Path) -> None:
+    async def think(request: Request) -> Reply | str:
+        done = len(provider.work)
+        return calls(call("echo", f"c{done}", text=f"step {done}")) if done <= 40 else "answer"
+
+    setting(home, "memory: {max_short_term_turns: 100}")
+    provider = Talk(think)
+    async with agent(home, provider=provider) as a:
+        assert (await a.ask("long work", session="s", max_iterations=50)).text == "answer"
+        assert provider.summaries == []
+        for n in range(25):
+            await a.ask(f"message {n}", session="s")
+        (done,) = [e.body for e in await a._home.store.read("s", kinds=("compaction",))]
+    assert done.reason == "messages"
+    texts = [message.text for message in provider.work[-1].messages if isinstance(message, UserMessage)]
+    assert texts == [f"{HEAD}\nsummary 1", *(f"message {n}" for n in range(9, 25))]
 
 
 async def test_another_process_sends_the_same_bytes(home: Path) -> None:
@@ -150,7 +169,7 @@ async def test_each_limit_of_the_settings_is_kept(home: Path, settings: str, siz
     if size:
         assert max(sizes) <= 40_000 + size + 2_000
     else:
-        assert max(len(request.messages) for request in provider.work) <= 9
+        assert max(len(request.messages) for request in provider.work) <= 10
 
 
 async def test_a_small_window_is_never_filled(home: Path) -> None:
@@ -345,7 +364,7 @@ async def test_the_history_is_the_same_from_where_it_is_read_as_from_the_beginni
         return calls(call("echo", f"c{len(provider.work)}a", text="a" * 900), call("echo", f"c{len(provider.work)}b", text="b")) if asked else "ok"
 
     provider = Talk(think)
-    setting(home, "memory: {compaction: {entries: 24, summarise: 9}}\ncontext: {tool_results: 100}")
+    setting(home, "agent: {max_conversation_messages: 24}\ncontext: {tool_results: 100}")
     async with agent(home, provider=provider) as a:
         for n in range(40):
             await a.ask(f"message {n}", session="s", max_iterations=50)

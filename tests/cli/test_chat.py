@@ -280,7 +280,7 @@ async def test_a_terminal_that_goes_away_leaves_a_turn_that_can_be_resumed(claw:
 async def test_an_error_of_the_model_ends_the_turn_and_not_the_chat(claw: Claw) -> None:
     broken = "llm: {default_model: 'gone:m', providers: {gone: {base_url: 'http://127.0.0.1:9/v1', models: {m: {}}}}, retry: {attempts: 1}}\n"
     (claw.home / "config.yaml").write_text(broken)
-    with Screen(claw, rows=50) as chat:
+    with Screen(claw, rows=60) as chat:
         chat.until(READY)
         chat.type("hello\r")
         chat.until("LLM error")

@@ -171,6 +171,8 @@ class Session:
                 call.asked[question] = body.decision or "no"
             case ev.ErrorEvent():
                 pass
+            case ev.Compaction():
+                assert turn is not None, "the history is summarised only where a request needs it"
             case _:
                 raise AssertionError(f"nobody expects {body}")
 

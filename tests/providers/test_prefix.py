@@ -60,10 +60,14 @@ class Body(msgspec.Struct):
 
 
 def model(wire: Wire, server: LoopbackServer) -> None:
-    """A service that calls a tool in a turn's first request and answers in its second."""
+    """A service that calls a tool in a turn's first request and answers in its second, and summarises when it is asked to."""
+    turns: list[Seen] = []
 
     def answer(seen: Seen) -> Response:
-        number = len(server.seen)
+        if b'"calculate"' not in seen.body:
+            return Response(wire.text("They calculated."))
+        turns.append(seen)
+        number = len(turns)
         if number % 2:
             return Response(wire.calls((f"call_{number}", "calculate", f'{{"expression":"{number}*2"}}')))
         return Response(wire.text("It is ", f"{2 * number - 2}."))
@@ -84,8 +88,9 @@ async def requests(api: str, home: Path) -> list[Body]:
             for turn in range(TURNS):
                 end = await agent.ask(f'What is {2 * turn + 1} * 2, in "words" or  ç?', session="s")
                 assert (end.status, end.text) == ("done", f"It is {4 * turn + 2}.")
-        assert len(server.seen) == 2 * TURNS
-        return [msgspec.json.decode(seen.body, type=Body) for seen in server.seen]
+        sent = [seen for seen in server.seen if b'"calculate"' in seen.body]
+        assert len(sent) == 2 * TURNS
+        return [msgspec.json.decode(seen.body, type=Body) for seen in sent]
 
 
 @pytest.mark.parametrize("api", WIRES)

@@ -57,7 +57,7 @@ async def test_every_turn_of_a_long_session_is_forked_as_it_was(home: Path) -> N
         return "ok"
 
     provider = Talk(think)
-    setting(home, "memory: {compaction: {entries: 24, summarise: 9}}\ncontext: {tool_results: 100}")
+    setting(home, "agent: {max_conversation_messages: 24}\ncontext: {tool_results: 100}")
     async with agent(home, provider=provider) as a:
         for n in range(30):
             await a.ask(f"message {n}", session="s", images=[Image("image/png", b"\x89PNG\r\n\x1a\n" + bytes([n]), "dot.png")] if n % 5 == 0 else [])

@@ -151,6 +151,7 @@ def days_work(place: Path) -> Iterator[tuple[Path, Path]]:
     workspace, home = place / "w", place / "h"
     first(workspace)
     home.mkdir(exist_ok=True)
+    (home / "config.yaml").write_text("memory: {max_short_term_turns: 1000, compaction: {entries: 1000}}\n")  # the script has no summaries
     yield workspace, home
 
 

@@ -39,7 +39,7 @@ HEAD = "[Summary of the earlier conversation, of which the originals are on reco
 EXTRACT_HEAD = "[Extract of the earlier conversation, made without a language model: the beginnings of its messages. The originals are on record.]"
 LEFT_OUT = "[… {} messages in between …]"
 WORDS: dict[CompactionReason, str] = {
-    "messages": "the limit of messages is reached",
+    "messages": "the limit of messages is reached (memory.compaction.entries or agent.max_conversation_messages)",
     "turns": "the limit of turns is reached (memory.max_short_term_turns)",
     "conversation": "the conversation has reached its tokens (context.conversation)",
     "tool_results": "older results have reached their tokens (context.tool_results)",

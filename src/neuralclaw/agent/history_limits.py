@@ -6,7 +6,7 @@ from itertools import accumulate
 import msgspec
 
 from ..types.compaction_event import CompactionReason
-from ..types.messages import ToolMessage
+from ..types.messages import AssistantMessage, ToolMessage
 from ..types.options import HistoryLimits, Limits
 from .context import SHORT_RESULT, HistoryLine
 from .token_estimates import message_tokens, text_tokens
@@ -79,12 +79,15 @@ def _shorter(lines: Sequence[HistoryLine], turn: int, reason: CompactionReason, 
 
 
 def _messages(lines: Sequence[HistoryLine], turn: int, limits: Limits, history: HistoryLimits) -> HistoryCut | None:
-    own = bool(limits.max_messages) and limits.max_messages < history.messages
-    most = limits.max_messages if own else history.messages
-    fewer = max(1, limits.max_messages // 2) if own else history.summarised
-    if len(lines) <= most or sum(not _stays(line, turn) for line in lines) <= most // 2:
+    """Messages of people and answers; with a limit of its own for all messages, these."""
+    entries = [at for at, line in enumerate(lines) if _is_entry(line)]
+    if len(entries) > history.messages:
+        gone = max(history.summarised, len(entries) - history.messages)
+        return _at(lines, turn, entries[gone], "messages")
+    most = limits.max_messages
+    if not most or len(lines) <= most or sum(not _stays(line, turn) for line in lines) <= most // 2:
         return None
-    return _at(lines, turn, len(lines) - max(0, most - fewer), "messages")
+    return _at(lines, turn, len(lines) - most // 2, "messages")
 
 
 def _turns(lines: Sequence[HistoryLine], turn: int, limits: Limits, history: HistoryLimits) -> HistoryCut | None:
@@ -138,6 +141,11 @@ def _beginnings(lines: Sequence[HistoryLine]) -> list[int]:
 def _stays(line: HistoryLine, turn: int) -> bool:
     """Whether the line is in the requests of the turn whatever is cut: what was said in it, and the summary, which a new one replaces."""
     return not line.entry or (line.said and line.turn == turn)
+
+
+def _is_entry(line: HistoryLine) -> bool:
+    """Whether it is a message of a person or an answer, and no step of the work between them."""
+    return line.said or (isinstance(line.message, AssistantMessage) and not line.message.tool_calls)
 
 
 def _spoken(line: HistoryLine) -> int:

@@ -16,7 +16,7 @@ class HistoryLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """When the history in the requests of a session is shortened (row N4 and H14b). Tokens are for a window of 128,000; a smaller one scales them down."""
 
     messages: Positive = 50
-    """More messages than these, and the oldest are summarised."""
+    """More messages of people and answers than these, and the oldest are summarised; the steps between them do not count."""
     summarised: Positive = 20
     """So many of them."""
     request_tokens: Positive = 100_000
