@@ -163,6 +163,9 @@ async def test_many_addresses_that_hang_again_leave_room_for_the_others(home: Pa
         await answer(store, "well", "hello")
         async with delivering(store, post):
             await post.has(("well", "hello"))
+            await until(lambda: len(post.begun) > RETRIES_AT_ONCE)
+            for _ in range(20):
+                await anyio.lowlevel.checkpoint()
     assert len(post.begun) == RETRIES_AT_ONCE + 1
 
 

@@ -238,8 +238,7 @@ async def test_leaving_at_any_question_changes_nothing_and_says_so(near: Claw, s
                 terminal.until(text)
                 terminal.type(answer)
             terminal.until(questions[number][0])
-            terminal.type(stop)
-            terminal.until("nothing was changed")
+            terminal.leave(stop, "nothing was changed")
             assert terminal.end() == 130
     assert services.calls == []
     assert list(near.home.iterdir()) == []
