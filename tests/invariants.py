@@ -30,6 +30,8 @@ STANDING = {
     "hooks.pinned": "Of a hook only the bytes run that the owner pinned, and no call changes them.",
     "journal.started-first": "An effect's `started` is durable before it runs.",
     "journal.sync-failed": "After a failed sync no barrier holds until all was written anew.",
+    "backup.verified": "What a backup or a restore wrote is as it was read, file by file, and its record is whole; else nothing is exchanged.",
+    "backup.restore-alone": "A home is exchanged only while no process has it open, and nobody opens one that is half restored.",
     "journal.finished-once": "A finished effect never runs twice.",
     "journal.unfinished-asked": "An unfinished `once` is asked about.",
     "journal.labels-kept": "What came from outside marks every later entry of its session but the owner's own words.",

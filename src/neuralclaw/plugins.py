@@ -131,6 +131,10 @@ PARTS = {
     "hooks.trial_lines": "neuralclaw.app.hooks.hook_trial:trial_lines",
     "hooks.pin": "neuralclaw.config.hook_pins:pin_hook",
     "hooks.files": "neuralclaw.app.hooks.hook_programs:files_of",
+    "backup.make": "neuralclaw.app.backup.home_backup:back_up",
+    "backup.restore": "neuralclaw.app.backup.home_restore:restore",
+    "backup.made": "neuralclaw.app.backup.backup_text:backup_lines",
+    "backup.restored": "neuralclaw.app.backup.backup_text:restore_lines",
     "undo.recorder": "neuralclaw.app.undo.change_recorder:ChangeRecorder",
     "undo.verbs": "neuralclaw.app.undo.undo_verbs:UndoVerbs",
     "undo.report": "neuralclaw.app.undo.change_text:report_lines",
@@ -223,6 +227,15 @@ CAPABILITIES: dict[str, BuiltInCapability] = {
         },
         settings=True,
         verbs=("undo", "redo", "diff"),
+        parts=frozenset({"events"}),
+    ),
+    "backup": BuiltInCapability(
+        "neuralclaw.app.backup.backup_capability:BACKUP",
+        {
+            "backup": "Copy the home, beside running processes too, and verify the copy.",
+            "restore": "Bring the home to what a backup holds; what was there before is kept beside it.",
+        },
+        verbs=("backup", "restore"),
         parts=frozenset({"events"}),
     ),
     "hooks": BuiltInCapability(

@@ -169,6 +169,8 @@ OF_THE_OWNER = {
     "secrets.remove": "as secrets.set",
     "hooks.pin": "the owner edits the configuration file, as config.set; each run of a hook is recorded with its digest",
     "sandbox.build": "the owner has an image built; what runs in it later is on record",
+    "backup": "the owner copies the home, also one that cannot be written",
+    "restore": "exchanges the record itself: the restored one says so (tests/durability/test_backup.py)",
     "models.try": "the owner's trial: its turns have a home of their own and are on record there",
     "doctor": "reads, and with --rebuild makes tables anew in one transaction of the store itself",
 }

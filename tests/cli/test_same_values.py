@@ -83,6 +83,8 @@ CASES: dict[str, Case | str] = {
     "secrets set": "reads standard input: its own tests compare it",
     "secrets remove": "needs a secret: its own tests compare it",
     "sandbox build": "needs a container engine: its own tests compare it",
+    "backup": "makes another directory each time: its own tests run both",
+    "restore": "refused while an agent has the home open: its own tests run both",
     "doctor": Case((), {}, r"[\d,]+ MB free|\d+ ms"),
     "init": "asks a person and writes the configuration that an agent is opened with",
 }

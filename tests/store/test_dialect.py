@@ -8,7 +8,7 @@ import pytest
 from neuralclaw import store
 
 OWN = re.compile(r"PRAGMA|INSERT OR|BEGIN IMMEDIATE|ON CONFLICT|INDEXED BY|WITHOUT ROWID|STRICT|sqlite_master|\bTEMP\b|wal_checkpoint|iif\(")
-FILES = {"connection.py", "dialect.py", "migrations.py", "readers.py", "temporary_tables.py"}
+FILES = {"connection.py", "database_copy.py", "dialect.py", "migrations.py", "readers.py", "temporary_tables.py"}
 PLACE = Path(store.__file__).parent
 
 

@@ -17,8 +17,8 @@ from .models.model_resolver import ModelResolver
 from .settings_loading import load_settings
 from .verb_calls import VerbDesk
 
-MENDING = ("secrets.list", "secrets.remove")
-"""What helps where a stored secret, which is a layer of the settings, is what is wrong with them."""
+MENDING = ("secrets.list", "secrets.remove", "backup", "restore")
+"""What helps where a stored secret, which is a layer of the settings, or the configuration is what is wrong with them."""
 
 
 @asynccontextmanager

@@ -113,13 +113,17 @@ def _unusable(home: str) -> str:
 
 
 def make_home(home: str) -> None:
-    """Make the home and its `locks` for the owner alone, and an empty database file that nobody else can read."""
+    """Make the home and its `locks` for the owner alone."""
     locks = os.path.join(home, "locks")  # noqa: PTH118
     for path in (home, locks):
         os.makedirs(path, mode=0o700, exist_ok=True)  # noqa: PTH103
         status = os.stat(path)  # noqa: PTH116
         if status.st_mode & 0o077 and status.st_uid == os.geteuid():
             os.chmod(path, 0o700)  # noqa: PTH101
+
+
+def _make_database(home: str) -> None:
+    """Make an empty database file that nobody else can read, where there is none."""
     try:
         # O_EXCL: closing any descriptor of a database that this process has open would drop SQLite's locks on it.
         os.close(os.open(database(home), os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
@@ -136,7 +140,8 @@ def connect(path: str, query: str, patience: float) -> sqlite3.Connection:
 
 
 def open_writer(home: str, patience: float) -> sqlite3.Connection:
-    """The connection that writes: WAL, today's schema, `synchronous=NORMAL`."""
+    """The connection that writes: WAL, today's schema, `synchronous=NORMAL`. The database is made if it is not there."""
+    _make_database(home)
     c = connect(database(home), "?mode=rw", patience)
     c.text_factory = stored_text
     try:

@@ -10,7 +10,6 @@ import weakref
 
 from ..types.records import Lease
 from .tables import Needs, Tables
-from .write_ahead_log import MARKER
 from .writer import Job
 
 
@@ -42,6 +41,15 @@ def shown(holder: str) -> str:
     return "pid " + holder.partition("-")[0]
 
 
+def present(home: str) -> list[str]:
+    """The holders that are alive in a home: each is an open store of a process."""
+    try:
+        names = os.listdir(locks(home))  # noqa: PTH208
+    except FileNotFoundError:
+        return []
+    return [name for name in sorted(names) if name[0].isdigit() and alive(home, name)]
+
+
 class Presence:
     """This process's locked file; while it is open the process counts as alive. Raises `OSError`.
 
@@ -66,7 +74,7 @@ class Presence:
     def _sweep(self) -> None:
         """Remove the files of dead processes, so that they do not pile up."""
         for name in os.listdir(locks(self._home)):  # noqa: PTH208
-            if name != "upgrade" and not name.startswith(MARKER) and not alive(self._home, name):
+            if name[0].isdigit() and not alive(self._home, name):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(os.path.join(locks(self._home), name))  # noqa: PTH108, PTH118
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ..errors import StoreError, UsageError
 from .bodies import stored_text
 from .connection import connect, database, store_error
+from .home_exchange import refuse_half_restored
 from .migrations import migrate, stand_in
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ class Readers:
                 stand_in(c)
                 return c
             c.close()  # another process is about to make it
+        refuse_half_restored(self._home)
         c = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         migrate(c)
         return c

@@ -26,6 +26,7 @@ from .derived_tables import DerivedTables
 from .entry_writer import Prepared, prepare
 from .folding import Attach, append_job, unattached
 from .given_grants import job_of
+from .home_exchange import refuse_restoring
 from .leases import Acquire, Presence, Release, alive, shown
 from .memory_tables import MemoryTables
 from .mending import MendState
@@ -98,15 +99,22 @@ class SqliteStore:
         check_home(home)
         if readonly:
             return cls(home, clock, patience, derived, None)
-        connection = None
+        presence = connection = None
         try:
+            refuse_restoring(home)
             make_home(home)
+            presence = Presence(home)  # before the database is opened: a restore exchanges it only where nobody is present
+            refuse_restoring(home)
             connection = await anyio.to_thread.run_sync(open_writer, home, patience)
-            store = cls(home, clock, patience, derived, (Presence(home), connection))
-        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+            store = cls(home, clock, patience, derived, (presence, connection))
+        except BaseException as error:
             if connection is not None:
                 connection.close()
-            raise store_error(error, home) from error
+            if presence is not None:
+                presence.close()
+            if isinstance(error, sqlite3.Error | OSError | UnicodeDecodeError):
+                raise store_error(error, home) from error
+            raise
         if derived.tables:
             await store._attach()
         return store

@@ -1,7 +1,7 @@
 """Commands that are promised and not available yet: one table for the command line and for `agent.do`. Nothing is imported here, for a quick start."""
 
 NOUNS = (
-    *("backup", "restore", "memory", "mcp", "schedule"),
+    *("memory", "mcp", "schedule"),
     *("tasks", "plan", "souls", "agents", "prompts", "serve"),
 )
 VERBS = {"sessions": ("import", "replay")}

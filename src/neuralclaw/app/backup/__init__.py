@@ -1,0 +1,1 @@
+"""Verified copies of a home, and their way back."""
