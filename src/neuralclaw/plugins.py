@@ -80,6 +80,7 @@ PARTS = {
     "open.record": "neuralclaw.app.reader:reader",
     "status": "neuralclaw.app.status:Status",
     "doctor": "neuralclaw.app.health_checks:checks",
+    "doctor.prove": "neuralclaw.app.proof.live_checks:prove",
     "models.unknown": "neuralclaw.app.models.model_names:unknown_model",
     "models.trial_text": "neuralclaw.app.trials.trial_text:text_of",
     "models.trial_line": "neuralclaw.app.trials.trial_text:progress_line",

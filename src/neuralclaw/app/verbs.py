@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..capability import TurnContext
+from ..errors import UsageError
 from ..plugins import load
 from ..types.options import TurnOptions
 from .capabilities import ClientCapabilities
@@ -56,15 +57,22 @@ class Verbs:
         source = self._home.instructions
         return [] if source is None else [as_dict(file) for file in (await source.read(self._defaults.workspace)).files]
 
-    async def doctor(self, *, rebuild: bool = False, call: bool = False, needed: bool = False) -> list[dict[str, Any]]:
-        """What works here, what is missing and how to get it. `call`: the models are called once for real.
+    async def doctor(self, *, rebuild: bool = False, call: bool = False, prove: bool = False, needed: bool = False) -> list[dict[str, Any]]:
+        """What works here, what is missing and how to get it. `call`: the models are called once for real. `prove`: in place of that, live checks of what is
+        promised, in homes of their own. Raises `UsageError` for `prove` with one of the others.
 
         `needed`: each check also says whether the agent needs it.
         """
+        if prove and (rebuild or call):
+            raise UsageError("prove goes with neither rebuild nor call; nothing was done")
         if rebuild:
             await self._home.store.rebuild()
-        checks: list[dict[str, Any]] = await load("doctor")(self._home, self._given, rebuilt=rebuild, call=call)
-        checks += [as_dict(problem.check()) for problem in await self._tool_problems()]
+        checks: list[dict[str, Any]]
+        if prove:
+            checks = await load("doctor.prove")(self._home.loaded)
+        else:
+            checks = await load("doctor")(self._home, self._given, rebuilt=rebuild, call=call)
+            checks += [as_dict(problem.check()) for problem in await self._tool_problems()]
         shown = [check | {"fix": None} if check["ok"] else check for check in checks]
         return shown if needed else [{name: value for name, value in check.items() if name != "needed"} for check in shown]
 

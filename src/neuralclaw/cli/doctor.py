@@ -4,15 +4,15 @@ import argparse
 from typing import Any
 
 from ..channels.command_hints import typed
-from ..errors import ConfigError, StoreError
+from ..errors import ConfigError, StoreError, UsageError
 from . import output, verb_dispatch
-from .parsing import Command, not_yet, with_json
+from .parsing import Command, with_json
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rebuild", action="store_true", help="rebuild the tables that are derived from the record")
     parser.add_argument("--call", action="store_true", help="call the chosen model and its fallbacks once for real; without it only free questions are asked")
-    parser.add_argument("--prove", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--prove", action="store_true", help="run live checks: an escape attempt, an approval, a crash and recovery, audit, backup")
     with_json(parser)
 
 
@@ -37,9 +37,17 @@ def _beside(args: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def _doctor(args: argparse.Namespace) -> int:
+    if args.prove and (args.rebuild or args.call):
+        raise UsageError("--prove goes with neither --rebuild nor --call; nothing was done")
     if args.prove:
-        raise not_yet("doctor --prove")
+        checks = verb_dispatch.ask(args, "doctor", prove=True, needed=True)
+        return _shown(args, checks)
     checks = verb_dispatch.ask(args, "doctor", rebuild=True, call=args.call, needed=True) if args.rebuild else _checks(args)
+    return _shown(args, checks)
+
+
+def _shown(args: argparse.Namespace, checks: list[dict[str, Any]]) -> int:
+    """Show the checks; 1 where one fails that is needed."""
     needed = [check.pop("needed", True) for check in checks]
     if args.json:
         output.json_line(checks)

@@ -145,6 +145,7 @@ def trial_settings(loaded: config.LoadedSettings, home: Path, case: Case) -> con
     )
     trial = copy.copy(loaded)
     trial.home, trial.hidden = str(home), (loaded.home,)
+    trial.asked = loaded.asked._replace(home=str(home), environ={**loaded.asked.environ, "XDG_STATE_HOME": str(home.parent / "state")})
     trial.settings = msgspec.structs.replace(
         own,
         agent=msgspec.structs.replace(own.agent, project_instructions=False),  # the person's, where workspaces are kept below their home

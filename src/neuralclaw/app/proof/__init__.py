@@ -1,0 +1,1 @@
+"""Live checks of what the product promises, on this machine: `doctor --prove`."""
