@@ -80,7 +80,6 @@ async def test_what_is_not_available_yet_says_so(claw: Claw) -> None:
         ["sessions", "replay", "s"],
         ["run", "--soul", "x", "task"],
         ["run", "--mode", "deliberate", "task"],
-        ["doctor", "--prove"],
     ):
         ran = await claw(*words)
         assert (ran.code, ran.out) == (2, ""), ran

@@ -1,19 +1,18 @@
 """`doctor --prove`: what it runs, and that a broken promise is told."""
 
+import asyncio
 import json
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from neuralclaw import Agent
-from neuralclaw.app.proof import live_checks
 from neuralclaw.errors import UsageError
 from neuralclaw.testing import FunctionProvider
-from neuralclaw.types.messages import ModelReply, Request
 
 from ..cli.program import Claw
+from ..waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
@@ -50,32 +49,30 @@ async def test_without_a_sandbox_the_escape_is_not_run(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "check", "told"),
+    ("check", "place", "told"),
     [
-        ("ESCAPE_SCRIPT", "prove.escape", "the script did not run"),
-        ("noted", "prove.crash", "what happened: nothing"),
-        ("DONE", "prove.crash", "the turn ended with"),
+        ("prove.escape", "escape/outside", "files were written outside the workspace: written"),
+        ("prove.crash", "crash", "what happened: one more, model 1, pack,"),
     ],
 )
-async def test_a_promise_that_is_broken_is_told_and_the_other_checks_run(home: Path, monkeypatch: pytest.MonkeyPatch, name: str, check: str, told: str) -> None:
-    broken = {"ESCAPE_SCRIPT": "exit 0", "noted": lambda ledger: ["nothing"], "DONE": "another answer"}
-    monkeypatch.setattr(live_checks, name, broken[name])
-    found = await proved(home)
-    assert (found[check]["ok"], told in found[check]["text"]) == (False, True), found[check]
-    assert [one for one, row in found.items() if not row["ok"]] == [check]
+async def test_a_promise_that_is_broken_is_told_and_the_other_checks_run(home: Path, tmp_path: Path, check: str, place: str, told: str) -> None:
+    """Somebody else writes where nothing may be written, or counts one effect more."""
+    claw = Claw(home, tmp_path / "work")
+    claw.env["TMPDIR"] = str(tmp_path / "temporary")
+    (tmp_path / "temporary").mkdir()
 
+    async def interfere() -> None:
+        def found() -> list[Path]:
+            return list((tmp_path / "temporary").glob(f"neuralclaw-proof-*/{place}"))
 
-async def test_an_escape_that_succeeds_is_told(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reply = live_checks.ScriptedCalls.reply
+        await until(lambda: bool(found()))
+        (found()[0] / ("ledger" if place == "crash" else "written")).write_text("one more\n")
 
-    def escaped(self: live_checks.ScriptedCalls, request: Request) -> ModelReply:
-        for outside in Path(tempfile.gettempdir()).glob("neuralclaw-proof-*/escape/outside"):
-            (outside / "written").touch()
-        return reply(self, request)
-
-    monkeypatch.setattr(live_checks.ScriptedCalls, "reply", escaped)
-    found = await proved(home)
-    assert found["prove.escape"]["text"] == "files were written outside the workspace: written"
+    ran, _ = await asyncio.gather(claw("doctor", "--prove", "--json"), interfere())
+    rows = {row["check"]: row for row in ran.json}
+    assert (ran.code, rows[check]["ok"], list(rows)) == (1, False, NAMES)
+    assert rows[check]["text"].startswith(told)
+    assert [name for name, row in rows.items() if not row["ok"]] == [check]
 
 
 async def test_prove_goes_alone(home: Path) -> None:

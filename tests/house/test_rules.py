@@ -86,6 +86,7 @@ PACKAGES = {
 }
 # Who makes sockets besides: {"room/file.py": "why"}.
 MAKES_SOCKETS = {
+    "app/proof/live_checks.py": "listens on loopback for a connection that must not come",
     "sandbox/bound_sockets.py": "asks the kernel which Unix sockets are bound (netlink)",
     "sandbox/bubblewrap.py": "names the type of the socket that a proxy listens at",
     "sandbox/container/listening.py": "takes over the socket at which a command in a container reaches its proxy",

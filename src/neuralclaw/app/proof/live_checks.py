@@ -133,7 +133,7 @@ class _Proof:
 
     def _killed(self, place: Path) -> "subprocess.CompletedProcess[bytes]":
         words = [sys.executable, "-m", "neuralclaw.app.proof.killed_turn", str(place)]
-        env = {**os.environ, "XDG_STATE_HOME": str(place / "state"), "NEURALCLAW_HOME": ""}
+        env = {**self._loaded.asked.environ, "XDG_STATE_HOME": str(place / "state"), "NEURALCLAW_HOME": ""}
         return subprocess.run(words, capture_output=True, stdin=subprocess.DEVNULL, env=env, cwd=place, timeout=CHILD_SECONDS, check=False)
 
     async def audit(self) -> str:
