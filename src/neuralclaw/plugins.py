@@ -96,6 +96,7 @@ PARTS = {
     "record.renamed": "neuralclaw.app.record.record_text:renamed_lines",
     "record.fork": "neuralclaw.app.record.session_fork:fork_session",
     "record.forked": "neuralclaw.app.record.record_text:forked_lines",
+    "replay.session": "neuralclaw.app.replay.session_replay:replay_session",
     "record.compact": "neuralclaw.app.record.session_compaction:compact_session",
     "record.compacted": "neuralclaw.app.record.record_text:compacted_lines",
     "compaction.summarizer": "neuralclaw.app.equip:summarizer",
@@ -192,7 +193,7 @@ CAPABILITIES: dict[str, BuiltInCapability] = {
     "sessions": _commands(
         f"{_RECORD}:SESSIONS",
         "sessions",
-        ("list", "show", "search", "export", "send", "cancel", "rename", "fork", "compact", "delete"),
+        ("list", "show", "search", "export", "send", "cancel", "rename", "fork", "compact", "replay", "delete"),
         "what was said and done, and a word to it",
     ),
     "approvals": _commands(f"{_RECORD}:APPROVALS", "approvals", ("list", "show", "answer"), "questions that wait for you"),

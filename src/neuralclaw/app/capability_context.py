@@ -57,6 +57,11 @@ class OpenHome(Protocol):
         """Who summarises the session, as its turn of that number would. Raises `ConfigError` for a model that cannot be asked."""
         ...
 
+    async def replay(self, session: str, model: str | None, policy: str | None) -> list[dict[str, Any]]:
+        """The events of a session that is run again from its record, and behind them where it goes another way. Raises `SessionNotFound`, `UsageError` and
+        `ConfigError`."""
+        ...
+
     async def erase_session(self, session: str, by: str) -> Entry:
         """Delete a session for good; gives the entry that tells of it. Raises `SessionNotFound`."""
         ...

@@ -292,6 +292,11 @@ class Home:
         by: Summarizer = await load("compaction.summarizer")(self, session, number, options)
         return by
 
+    async def replay(self, session: str, model: str | None, policy: str | None) -> list[dict[str, Any]]:
+        """See `app.replay.session_replay`."""
+        events: list[dict[str, Any]] = await load("replay.session")(self, session, model=model, policy=policy)
+        return events
+
     async def erase_session(self, session: str, by: str) -> Entry:
         """Delete a session for good, as `SqliteStore.erase` says; gives the entry that tells of it. Raises `SessionNotFound`."""
         entry = await self.store.erase(session, None, by, deletes=True)

@@ -4,7 +4,7 @@ NOUNS = (
     *("memory", "mcp", "schedule"),
     *("tasks", "plan", "souls", "agents", "prompts", "serve"),
 )
-VERBS = {"sessions": ("import", "replay")}
+VERBS = {"sessions": ("import",)}
 """Noun that is there -> those of its verbs that are not."""
 
 

@@ -101,6 +101,19 @@ async def fork_session(context: BuiltInContext, session: str, *, to: str | None 
     return done
 
 
+async def replay_session(context: BuiltInContext, session: str, *, model: str | None = None, policy: str | None = None) -> list[dict[str, Any]]:
+    """The events of a session that is run again from its record; behind them a `fork` where it goes another way. No tool runs and nothing is written.
+
+    Raises `SessionNotFound`, `UsageError` for one that cannot be run again and for `policy`, and `ConfigError` for `model`.
+    """
+    return await context.home.replay(session, model, policy)
+
+
+def _came_out_again(events: Any) -> bool:
+    """Whether a replay is as it was recorded, or goes another way because another model or policy was named."""
+    return not (events and events[-1].get("unexpected"))
+
+
 async def compact_session(context: BuiltInContext, session: str, *, preview: bool = False) -> dict[str, Any]:
     """Summarise the messages of the session before its newest turn, which requests hold no longer then; the record keeps them. `preview`: only say which.
 
@@ -258,6 +271,22 @@ SESSIONS = Capability(
             spelled={"session": "ID"},
             render=_text("compacted"),
             begins_no_turn=True,
+        ),
+        Verb(
+            name="sessions.replay",
+            summary="Run a recorded session again from its record, with no effect, and print its events as JSON lines.",
+            run=replay_session,
+            example="neuralclaw sessions replay work",
+            help={
+                "session": _SESSION,
+                "model": "ask this model for each reply anew, and stop at the first one that is another",
+                "policy": "stop at the first decision that the rules of this file make otherwise",
+            },
+            spelled={"session": "ID", "model": "--model P:M", "policy": "--policy FILE"},
+            json_lines=True,
+            succeeded=_came_out_again,
+            reads=True,
+            in_chat=False,
         ),
         Verb(
             name="sessions.delete",
