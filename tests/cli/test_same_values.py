@@ -232,7 +232,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("sessions.lits", {}, "did you mean 'sessions.list'"),
     ("", {}, "there is no command"),
     ("memory.search", {"query": "x"}, "memory.search is not available yet"),
-    ("sessions.replay", {"session": "x"}, "sessions.replay is not available yet"),
+    ("sessions.import", {"session": "x"}, "sessions.import is not available yet"),
     ("memory", {}, "memory is not available yet"),
     ("undo", {"turn": 0}, "turn of undo cannot be 0"),
     ("recover", {"approvals": "maybe"}, "approvals of recover cannot be 'maybe'"),

@@ -9,6 +9,7 @@ import pytest
 
 from .source import ROOT, Module, files_of_tests, functions, imports, modules, nodes
 
+RECORDED = "safety/recorded_gate.py"
 GATE = "safety/gate.py"
 # Top-level guards: {"room/file.py:Class.function": "why everything is caught there"}.
 CATCH_ALL: dict[str, str] = {
@@ -153,7 +154,13 @@ def grants_made(module: Module) -> Iterator[int]:
 
 
 def test_only_the_gate_makes_a_grant() -> None:
-    assert [f"{module.path}:{line}" for module in modules() if module.path != GATE for line in grants_made(module)] == []
+    assert [f"{module.path}:{line}" for module in modules() if module.path not in (GATE, RECORDED) for line in grants_made(module)] == []
+
+
+def test_the_grants_of_a_replay_allow_nothing() -> None:
+    (module,) = [module for module in modules() if module.path == RECORDED]
+    envelopes = [node for node in ast.walk(module.tree) if called(node) == "Envelope"]
+    assert [len(node.args) + len(node.keywords) for node in envelopes if isinstance(node, ast.Call)] == [0]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """The record of a session as a replay goes through it: what the loop wrote is compared with what it writes now, what others wrote comes in where it came in."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
 import anyio
@@ -25,6 +27,7 @@ from ...types.events import (
     TurnFinished,
     TurnStarted,
 )
+from ...types.labels import NONE, Labels, join
 
 LOOP = (
     *(TurnStarted, Message, RetryEvent, Nudge, DecisionMade, ToolStarted, ToolFinished),
@@ -68,6 +71,11 @@ class Recording:
     def __init__(self, entries: Sequence[Entry]) -> None:
         self.entries = entries
         self.position = 0
+        self._numbers = [entry.entry for entry in entries]
+        self._labels = list(accumulate((entry.header.labels for entry in entries), _joined, initial=NONE))
+        self._turns = {entry.turn: place for place, entry in reversed([*enumerate(entries)])}
+        self.calls = {call.id: place for place, entry in enumerate(entries) if isinstance(entry.body, Message) for call in entry.body.tool_calls}
+        """The calls that were proposed, and the place of the reply that did."""
         self.started = frozenset(entry.body.call_id for entry in entries if isinstance(entry.body, ToolStarted))
         """The calls that began at any time."""
         self.difference: Difference | None = None
@@ -78,14 +86,25 @@ class Recording:
         self.life = anyio.CancelScope()
         self._moved = anyio.Event()
 
-    @property
-    def seen(self) -> Sequence[Entry]:
-        """What has come in."""
-        return self.entries[: self.position]
-
     def coming(self) -> Iterator[Entry]:
         """What follows, from the next entry on."""
-        return iter(self.entries[self.position :])
+        for place in range(self.position, len(self.entries)):
+            yield self.entries[place]
+
+    def since(self, number: int, turn: int) -> Iterator[Entry]:
+        """What has come in behind the entry of that number and of that turn or a later one."""
+        for place in range(bisect_right(self._numbers, number), self.position):
+            if self.entries[place].turn >= turn:
+                yield self.entries[place]
+
+    def begins(self, turn: int) -> int:
+        """The number of the entry before the first one of that turn or a later one; 0 where there is none."""
+        return min((self._numbers[place] - 1 for number, place in self._turns.items() if number >= turn), default=0)
+
+    @property
+    def labels(self) -> Labels:
+        """Those of all that has come in."""
+        return self._labels[self.position]
 
     def next_of_loop(self) -> Entry | None:
         """The next entry that the loop wrote; None at the end of the record."""
@@ -102,8 +121,11 @@ class Recording:
 
     def question_of(self, call_id: str) -> ApprovalRequested | None:
         """The last question about a call that has come in."""
-        bodies = (entry.body for entry in reversed(self.seen))
-        return next((body for body in bodies if isinstance(body, ApprovalRequested) and body.call_id == call_id), None)
+        for place in range(self.position - 1, self.calls.get(call_id, 0) - 1, -1):
+            body = self.entries[place].body
+            if isinstance(body, ApprovalRequested) and body.call_id == call_id:
+                return body
+        return None
 
     def let_in(self, number: int) -> None:
         """What others wrote next comes in, up to the entry of that number."""
@@ -118,7 +140,11 @@ class Recording:
 
     def move_behind(self, entry: Entry) -> None:
         """All entries up to that one have come in."""
-        self.move(next(place for place, one in enumerate(self.entries, 1) if one.entry == entry.entry))
+        self.move(bisect_right(self._numbers, entry.entry))
+
+    def move_before(self, entry: Entry) -> None:
+        """All entries before that one have come in."""
+        self.move(bisect_right(self._numbers, entry.entry) - 1)
 
     async def moved(self) -> None:
         """Returns when more has come in."""
@@ -172,6 +198,10 @@ class Recording:
                 raise self.differ(recorded, shown(more.body))
         self.move(place + len(drafts))
         return list(self.entries[place : place + len(drafts)])
+
+
+def _joined(labels: Labels, more: Sequence[str]) -> Labels:
+    return labels if labels.issuperset(more) else join(labels, more)
 
 
 def of_loop(body: object) -> bool:

@@ -5,7 +5,6 @@ from typing import Any
 
 from ...ports import Store
 from ...types.entries import HOME, Draft, Entry
-from ...types.events import Message
 from ...types.grants import StandingGrant
 from ...types.records import Lease, StateRow
 from .recording import Recording
@@ -26,15 +25,15 @@ class ReplayStore:
 
     async def read(self, session: str, *, after: int = 0, from_turn: int = 0, kinds: Sequence[str] | None = None, **_: Any) -> list[Entry]:
         """What has come in."""
-        seen = (entry for entry in self._recording.seen if entry.entry > after and entry.turn >= from_turn)
+        seen = self._recording.since(max(after, self._recording.begins(from_turn)), from_turn)
         return [entry for entry in seen if kinds is None or entry.header.kind in kinds]
 
     async def rows(self, table: str, where: Mapping[str, Any] = {}, **more: Any) -> list[dict[str, Any]]:
         """The ids of calls that have come in; of another table the rows of today."""
         if table != "calls":
             return await self._kept.rows(table, where, **more)
-        calls = [call.id for entry in self._recording.seen if isinstance(entry.body, Message) for call in entry.body.tool_calls]
-        return [{"session": self._session, "call_id": call_id} for call_id in calls if call_id in where.get("call_id", calls)]
+        calls, position = self._recording.calls, self._recording.position
+        return [{"session": self._session, "call_id": one} for one in where["call_id"] if calls.get(one, position) < position]
 
     async def grants(self, session: str | None = None, workspace: str | None = None) -> list[StandingGrant]:
         """None: what a standing grant allowed is on record as the decision about its call."""

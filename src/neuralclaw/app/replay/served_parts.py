@@ -165,8 +165,7 @@ class ServedTools:
 
     def _unfit(self, body: ToolFinished) -> bool:
         """Whether a call ended before it was decided about."""
-        decided = any(isinstance(one.body, DecisionMade | ToolStarted) and one.body.call_id == body.call_id for one in self._recording.seen)
-        return body.refused is None and not decided and not body.metadata.get("stopped")
+        return body.refused is None and body.call_id not in self._recording.started and not body.metadata.get("stopped")
 
     async def call(self, grant: Grant, ctx: ToolContext) -> ToolResult:
         """The result on record, at its turn among those of the calls that ran beside it."""

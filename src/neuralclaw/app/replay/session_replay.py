@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import msgspec
@@ -20,13 +20,13 @@ from ...agent.turn import Turn, TurnRecord
 from ...capability import TurnContext
 from ...errors import AgentError, ConfigError, UsageError
 from ...plugins import load
-from ...ports import Toolset
+from ...ports import Store, Toolset
 from ...runtime.session_history import read_history
 from ...safety.recorded_gate import RecordedGate
 from ...types.codec import foreign
 from ...types.entries import CALLS, Entry, event_of
 from ...types.events import ApprovalRequested, ApprovalResolved, DecisionMade, HookRan, Message, SessionForked, TurnFinished, TurnStarted, Unreadable
-from ...types.labels import NONE, Labels, join
+from ...types.labels import NONE, Labels
 from ...types.messages import ModelInfo, Request, ToolDef
 from ...types.options import ApprovalsMode, TurnOptions
 from ...types.records import Lease
@@ -117,7 +117,7 @@ class SessionReplay:
 
     def __init__(self, home: Home, session: str, recording: Recording, chosen: ChosenModel | None) -> None:
         self._home, self._session, self.recording, self._chosen = home, session, recording, chosen
-        self._store = ReplayStore(home.store, session, recording)
+        self._store = cast(Store, ReplayStore(home.store, session, recording))  # as much of one as a turn uses
 
     async def run(self) -> None:
         """Until the record ends or the run goes another way."""
@@ -152,11 +152,7 @@ class SessionReplay:
                 if not self._ended_outside(number):
                     recording.differ(following, None)
                 return
-            self._let_in(following)
-
-    def _let_in(self, following: Entry) -> None:
-        """What came in before the next run began."""
-        self.recording.move(next(place for place, entry in enumerate(self.recording.entries) if entry.entry == following.entry))
+            recording.move_before(following)  # what came in before the next run began
 
     def _ended_outside(self, number: int) -> bool:
         """Whether the turn was ended without being run: then all up to its end comes in."""
@@ -169,9 +165,9 @@ class SessionReplay:
         """One run of the turn."""
         recording, clock = self.recording, _StandingClock()
         recording.life, recording.interrupted = anyio.CancelScope(), False
-        _, history = await read_history(self._store, self._session, number)  # type: ignore[arg-type]
-        journal = Journal(self._store, Lease(self._session, "", 0), self._session, lambda entries: None, Searched(NO_REDACTION))  # type: ignore[arg-type]
-        journal.begin(TurnState.fold(number, history), Conversation.of(history), join(*(entry.header.labels for entry in recording.seen)))
+        _, history = await read_history(self._store, self._session, number)
+        journal = Journal(self._store, Lease(self._session, "", 0), self._session, lambda entries: None, Searched(NO_REDACTION))
+        journal.begin(TurnState.fold(number, history), Conversation.of(history), recording.labels)
         time = ReplayTime(clock, 0, UNLIMITED)
         options = msgspec.structs.replace(options, approvals=self._mode(options.approvals))
         today = await self._home.turn_tools(TurnContext(session=self._session, turn=number, options=msgspec.structs.replace(options, tools=None)))
@@ -179,7 +175,7 @@ class SessionReplay:
             record=TurnRecord(options=options, journal=journal, time=time),
             session=self._session,
             equipment=self._equipment(options, journal, time, system, definitions, today),
-            store=self._store,  # type: ignore[arg-type]
+            store=self._store,
             asker=ServedAnswers(recording),
             clock=clock,
             show=lambda body: None,
