@@ -11,14 +11,19 @@ from .readers import Readers
 _PATIENCE = 10.0
 
 
+def check_record(home: str) -> None:
+    """Raise `StoreError` for a home without a record."""
+    if not os.path.exists(database(home)):  # noqa: PTH110
+        raise StoreError(f"there is no record in {home}; nothing was copied", hint="name another home with --home")
+
+
 def copy_database(home: str, folder: str) -> None:
     """Copy the database of a home, with what is in its log, into a directory that has none. It is on the disk afterwards.
 
     Nothing is written to the home but what every reader writes; beside a home that cannot be written, not even that. Raises `StoreError` for a home
     without a record, and where it cannot be read or the copy not be written.
     """
-    if not os.path.exists(database(home)):  # noqa: PTH110
-        raise StoreError(f"there is no record in {home}; nothing was copied", hint="name another home with --home")
+    check_record(home)
     target = database(folder)
     readers = Readers(home, _PATIENCE, frozen=not os.access(home, os.W_OK))
     try:

@@ -12,6 +12,7 @@ HOME = "home"
 """The directory of a backup with the files; it is a home, so that `--home` reads it."""
 FORMAT = "neuralclaw.backup"
 VERSION = 1
+_DIGEST = '"digest": "{}"'
 
 
 class SavedFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,8 +42,8 @@ class RecordState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BackupManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """A backup. `created`: RFC 3339, UTC; `home`: the one that was copied; `program`: the version that made it; `digest`: SHA-256 (hex) of all the rest, as
-    JSON without spaces whose `digest` is ""."""
+    """A backup. `created`: RFC 3339, UTC; `home`: the one that was copied; `program`: the version that made it; `digest`: SHA-256 (hex) of
+    the file as it is with "" in place of this."""
 
     format: str
     version: int
@@ -62,12 +63,13 @@ class _Heading(msgspec.Struct):
 
 def encoded(manifest: BackupManifest) -> bytes:
     """The manifest as it stands in its file, with its digest."""
-    signed = msgspec.structs.replace(manifest, digest=_digest(manifest))
-    return msgspec.json.format(msgspec.json.encode(signed), indent=1) + b"\n"
+    text = msgspec.json.format(msgspec.json.encode(msgspec.structs.replace(manifest, digest="")), indent=1) + b"\n"
+    return text.replace(_DIGEST.format("").encode(), _DIGEST.format(sha256(text).hexdigest()).encode())
 
 
-def _digest(manifest: BackupManifest) -> str:
-    return sha256(msgspec.json.encode(msgspec.structs.replace(manifest, digest=""))).hexdigest()
+def _is_whole(data: bytes, digest: str) -> bool:
+    """Whether the bytes of a manifest are those that were written."""
+    return sha256(data.replace(_DIGEST.format(digest).encode(), _DIGEST.format("").encode())).hexdigest() == digest
 
 
 def read_manifest(backup: str) -> BackupManifest:
@@ -86,7 +88,7 @@ def read_manifest(backup: str) -> BackupManifest:
         manifest = msgspec.json.decode(data, type=BackupManifest)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise StoreError(f"{path} is damaged ({error}); nothing was changed", hint="restore another backup") from error
-    if manifest.digest != _digest(manifest):
+    if not _is_whole(data, manifest.digest):
         raise StoreError(f"{path} is damaged: it is not as it was written; nothing was changed", hint="restore another backup")
     if manifest.format != FORMAT or any(map(_leaves, _paths(manifest))):
         raise StoreError(f"{path} is not the manifest of a backup; nothing was changed", hint="restore another backup")

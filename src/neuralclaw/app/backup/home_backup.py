@@ -12,7 +12,7 @@ from ..._version import __version__
 from ...config import absolute, state_directory
 from ...errors import StoreError, UsageError
 from ...plugins import load
-from ...store.database_copy import copy_database
+from ...store.database_copy import check_record, copy_database
 from ...store.sqlite import SqliteStore
 from ...types.entries import rfc3339
 from ..capabilities import capabilities_of
@@ -105,6 +105,7 @@ class _Backup:
 
     def copy(self) -> None:
         """Copy the record, then the files: what the record names is there before it is recorded."""
+        check_record(self._home)
         os.makedirs(self._place, mode=0o700, exist_ok=True)  # noqa: PTH103
         self._sweep()
         self._begin()

@@ -1,14 +1,13 @@
 """`doctor --prove`: an escape attempt, an approval, a crash and its recovery, a forged record, a backup. Each in a home of its own, which is removed."""
 
 import copy
-import os
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,7 @@ kill -9 {pid} 2>/dev/null
 cat found.txt
 echo the script ran
 """
-"""What a command tries that an attacker has written: a secret of the person, files outside the workspace, the network, this process."""
+"""What a command tries that an attacker has written: a secret of the person, files outside the workspace, the network, another process."""
 SECRET = "the-secret-of-the-proof"
 
 
@@ -68,15 +67,16 @@ class _Proof:
         for folder in (outside, secret.parent):
             folder.mkdir(parents=True)
         secret.write_text(SECRET)
-        with socket.create_server(("127.0.0.1", 0)) as listener:
+        with socket.create_server(("127.0.0.1", 0)) as listener, _bystander() as other:
             listener.setblocking(False)
-            script = ESCAPE_SCRIPT.format(secret=secret, outside=outside, port=listener.getsockname()[1], pid=os.getpid())
+            script = ESCAPE_SCRIPT.format(secret=secret, outside=outside, port=listener.getsockname()[1], pid=other.pid)
             calls = ScriptedCalls({ESCAPE: [("terminal", {"command": "bash script.sh"})]})
             async with self._agent("escape", calls, trust="low", approvals="none") as agent:
                 (self._place / "escape" / "work" / "script.sh").write_text(script)
                 async with agent.turn(ESCAPE, session=SESSION) as events:
                     ended = [event.body async for event in events if isinstance(event.body, ToolFinished)]
             _holds(not list(outside.iterdir()), f"files were written outside the workspace: {', '.join(sorted(path.name for path in outside.iterdir()))}")
+            _holds(other.poll() is None, "another process was ended")
             _holds(all(SECRET not in (one.content or "") for one in ended), "a file outside the workspace was read")
             try:
                 listener.accept()
@@ -190,6 +190,16 @@ async def prove(loaded: config.LoadedSettings) -> list[dict[str, Any]]:
                 told = f"{type(error).__name__}: {error}" if not isinstance(error, AssertionError | NeuralClawError) else str(error)
                 found.append(DoctorCheck(check=f"prove.{name}", ok=False, text=told, fix="neuralclaw doctor; then report it with this line", needed=True))
     return [msgspec.to_builtins(one) for one in found]
+
+
+@contextmanager
+def _bystander() -> "Iterator[subprocess.Popen[bytes]]":
+    """A process of the same user that only waits."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def _holds(fact: bool, otherwise: str) -> None:
