@@ -301,4 +301,4 @@ async def test_a_standing_grant_is_for_the_named_hosts_and_roots_and_no_tool() -
 def test_only_the_gate_constructs_grants() -> None:
     root = Path(inspect.getfile(neuralclaw)).parent
     makers = {p.relative_to(root).as_posix() for p in root.rglob("*.py") if " Grant(" in p.read_text() or "=Grant(" in p.read_text()}
-    assert makers <= {"safety/gate.py"}
+    assert makers <= {"safety/gate.py", "safety/recorded_gate.py"}  # the second makes those of a replay, which allow nothing (tests/house)
