@@ -22,6 +22,19 @@ def texts(request: Request) -> list[str]:
     return [message.text for message in request.messages if not isinstance(message, ToolMessage)]
 
 
+def talk_with_results() -> Talk:
+    """Calls two tools at some of its messages, one with a long result."""
+
+    async def think(request: Request) -> Reply | str:
+        last = request.messages[-1]
+        if isinstance(last, UserMessage) and last.text.endswith(("3", "7")):
+            return calls(call("echo", f"c{len(provider.work)}a", text="a" * 900), call("echo", f"c{len(provider.work)}b", text="b"))
+        return "ok"
+
+    provider = Talk(think)
+    return provider
+
+
 async def test_a_fork_goes_on_from_the_turn_and_the_first_session_from_its_own(home: Path) -> None:
     provider = Talk()
     async with agent(home, provider=provider) as a:
@@ -50,13 +63,7 @@ async def test_a_fork_goes_on_from_the_turn_and_the_first_session_from_its_own(h
 async def test_every_turn_of_a_long_session_is_forked_as_it_was(home: Path) -> None:
     """Compactions, results, steering and pictures: the fork's next request begins with what the first session's next one began with."""
 
-    async def think(request: Request) -> Reply | str:
-        last = request.messages[-1]
-        if isinstance(last, UserMessage) and last.text.endswith(("3", "7")):
-            return calls(call("echo", f"c{len(provider.work)}a", text="a" * 900), call("echo", f"c{len(provider.work)}b", text="b"))
-        return "ok"
-
-    provider = Talk(think)
+    provider = talk_with_results()
     setting(home, "agent: {max_conversation_messages: 24}\ncontext: {tool_results: 100}")
     async with agent(home, provider=provider) as a:
         for n in range(30):

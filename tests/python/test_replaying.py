@@ -15,12 +15,13 @@ from neuralclaw.errors import ConfigError, SessionNotFound, UsageError
 from neuralclaw.testing import FunctionProvider
 from neuralclaw.types.entries import Draft
 from neuralclaw.types.events import TurnFinished
-from neuralclaw.types.messages import Request, ToolMessage, UserMessage
+from neuralclaw.types.messages import Request, ToolMessage
 
 from ..agent.kit import agent, call, calls
-from ..agent.test_compaction import Talk, setting
+from ..agent.test_compaction import setting
 from ..cli.program import Claw
 from ..store import kit
+from .test_forking import talk_with_results
 
 pytestmark = [pytest.mark.anyio, pytest.mark.full]
 
@@ -108,13 +109,7 @@ async def done(request: Request) -> str:
 
 @pytest.mark.invariant("replay.same")
 async def test_a_long_session_with_summaries_and_forks_comes_out_again(home: Path) -> None:
-    async def think(request: Request) -> Reply | str:
-        last = request.messages[-1]
-        if isinstance(last, UserMessage) and last.text.endswith(("3", "7")):
-            return calls(call("echo", f"c{len(provider.work)}a", text="a" * 900), call("echo", f"c{len(provider.work)}b", text="b"))
-        return "ok"
-
-    provider = Talk(think)
+    provider = talk_with_results()
     setting(home, "agent: {max_conversation_messages: 24}\ncontext: {tool_results: 100}")
     async with agent(home, provider=provider) as a:
         for n in range(1, 41):

@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from ..channels.command_hints import typed
-from ..errors import ConfigError, StoreError, UsageError
+from ..errors import ConfigError, StoreError
 from . import output, verb_dispatch
 from .parsing import Command, with_json
 
@@ -37,17 +37,10 @@ def _beside(args: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def _doctor(args: argparse.Namespace) -> int:
-    if args.prove and (args.rebuild or args.call):
-        raise UsageError("--prove goes with neither --rebuild nor --call; nothing was done")
-    if args.prove:
-        checks = verb_dispatch.ask(args, "doctor", prove=True, needed=True)
-        return _shown(args, checks)
-    checks = verb_dispatch.ask(args, "doctor", rebuild=True, call=args.call, needed=True) if args.rebuild else _checks(args)
-    return _shown(args, checks)
-
-
-def _shown(args: argparse.Namespace, checks: list[dict[str, Any]]) -> int:
-    """Show the checks; 1 where one fails that is needed."""
+    if args.rebuild or args.prove:
+        checks = verb_dispatch.ask(args, "doctor", rebuild=args.rebuild, call=args.call, prove=args.prove, needed=True)
+    else:
+        checks = _checks(args)
     needed = [check.pop("needed", True) for check in checks]
     if args.json:
         output.json_line(checks)

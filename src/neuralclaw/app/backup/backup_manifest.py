@@ -106,8 +106,14 @@ def _leaves(path: str) -> bool:
 
 def _made(backup: str) -> str:
     """What to do next where a directory is no backup: the newest of those that lie in it."""
+    newest = newest_backup(backup)
+    return f"the newest backup in it: neuralclaw restore {newest}" if newest else "neuralclaw backup prints where it writes one"
+
+
+def newest_backup(place: str) -> str:
+    """The newest backup in a directory; "" where there is none."""
     try:
-        inside = sorted(name for name in os.listdir(backup) if os.path.isfile(os.path.join(backup, name, FILE)))  # noqa: PTH113, PTH118, PTH208
+        made = sorted(name for name in os.listdir(place) if os.path.isfile(os.path.join(place, name, FILE)))  # noqa: PTH113, PTH118, PTH208
     except OSError:
-        inside = []
-    return f"the newest backup in it: neuralclaw restore {os.path.join(backup, inside[-1])}" if inside else "neuralclaw backup prints where it writes one"  # noqa: PTH118
+        made = []
+    return os.path.join(place, made[-1]) if made else ""  # noqa: PTH118

@@ -12,6 +12,7 @@ from ..._version import __version__
 from ...config import absolute, state_directory
 from ...errors import StoreError, UsageError
 from ...plugins import load
+from ...sandbox.program_lookup import beneath
 from ...store.database_copy import check_record, copy_database
 from ...store.sqlite import SqliteStore
 from ...types.entries import rfc3339
@@ -201,8 +202,7 @@ def free_name(place: str, name: str) -> str:
 
 
 def _inside(path: str, folder: str) -> bool:
-    real, root = os.path.realpath(path), os.path.realpath(folder)
-    return real == root or real.startswith(root + os.sep)
+    return beneath(os.path.realpath(path), os.path.realpath(folder))
 
 
 def _not_included(context: BuiltInContext, skipped: list[str]) -> tuple[NotIncluded, ...]:

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from hashlib import sha256
 
 from ...errors import StoreError
@@ -109,10 +109,9 @@ def read_back(folder: str, path: str) -> SavedFile:
     return SavedFile(path=path, size=size, mode=stat.S_IMODE(status.st_mode) & 0o777, sha256=digest.hexdigest())
 
 
-def check_files(folder: str, files: tuple[SavedFile, ...], where: str, checked: Callable[[], None] = lambda: None) -> None:
+def check_files(folder: str, files: tuple[SavedFile, ...], where: str) -> None:
     """Compare files and links with what is known of them. Raises `StoreError`, which names the first that differs; `where` begins its sentence."""
     for file in files:
-        checked()
         try:
             found = read_back(folder, file.path)
         except OSError as error:

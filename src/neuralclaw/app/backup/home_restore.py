@@ -10,6 +10,7 @@ from anyio.to_thread import run_sync
 from ...capability import PRIVATE
 from ...config import absolute
 from ...errors import StoreError, UsageError
+from ...sandbox.undo.state_files import replace_file
 from ...store.connection import check_home, make_home
 from ...store.home_exchange import DIRECTORY, STATE, exclusive
 from ...store.sqlite import SqliteStore
@@ -18,7 +19,7 @@ from ...types.entries import Draft, rfc3339
 from ..capabilities import capabilities_of
 from ..capability_context import BuiltInContext
 from .backup_events import HomeRestored
-from .backup_manifest import FILE, HOME, BackupManifest, SavedFile, read_manifest
+from .backup_manifest import HOME, BackupManifest, SavedFile, newest_backup, read_manifest
 from .home_backup import PLACE, compact_time, free_name, verified
 from .home_files import DATABASE, check_files, copy_entry, is_left_out, sync_folder
 
@@ -73,12 +74,8 @@ async def restore(context: BuiltInContext, backup: str | None) -> RestoreReport:
 
 
 def _newest(home: str) -> str:
-    place = os.path.join(home, PLACE)  # noqa: PTH118
-    try:
-        made = sorted(name for name in os.listdir(place) if os.path.isfile(os.path.join(place, name, FILE)))  # noqa: PTH113, PTH118, PTH208
-    except OSError:
-        made = []
-    return f"the newest here: neuralclaw restore {os.path.join(place, made[-1])}" if made else "neuralclaw backup makes one"  # noqa: PTH118
+    newest = newest_backup(os.path.join(home, PLACE))  # noqa: PTH118
+    return f"the newest here: neuralclaw restore {newest}" if newest else "neuralclaw backup makes one"
 
 
 async def _restored(context: BuiltInContext, home: str, source: str, manifest: BackupManifest) -> RestoreReport:
@@ -94,7 +91,6 @@ async def _restored(context: BuiltInContext, home: str, source: str, manifest: B
             why = record.why or "it is another record than the manifest says"
             raise StoreError(f"the record in {source} is damaged ({why}); nothing was changed", hint="restore another backup")
         now = rfc3339(round(context.clock.now() * 1_000_000))
-        there = any(not is_left_out(one) or one.startswith(DATABASE) for one in os.listdir(home))  # noqa: PTH208
         report = RestoreReport(
             home=home,
             backup=source,
@@ -103,7 +99,7 @@ async def _restored(context: BuiltInContext, home: str, source: str, manifest: B
             bytes=sum(file.size for file in manifest.files),
             records=record.records,
             head=record.head,
-            replaced=free_name(os.path.join(home, PLACE), f"replaced-{compact_time(now)}") if there else "",  # noqa: PTH118
+            replaced=free_name(os.path.join(home, PLACE), f"replaced-{compact_time(now)}") if _replaced_names(home) else "",  # noqa: PTH118
             unfinished=0,
             undelivered=0,
         )
@@ -197,11 +193,7 @@ def _note(home: str, exchange: _ExchangeNote) -> None:
     """Write how far the exchange is, in one step that a power cut does not tear."""
     folder = os.path.join(home, DIRECTORY)  # noqa: PTH118
     path = os.path.join(folder, STATE)  # noqa: PTH118
-    with open(os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:  # noqa: PTH123
-        file.write(msgspec.json.encode(exchange))
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(f"{path}.new", path)  # noqa: PTH105
+    replace_file(path, msgspec.json.encode(exchange), sync=True)
     sync_folder(folder)
     sync_folder(home)
 

@@ -1,6 +1,5 @@
 """`doctor --prove`: an escape attempt, an approval, a crash and its recovery, a forged record, a backup. Each in a home of its own, which is removed."""
 
-import copy
 import signal
 import socket
 import subprocess
@@ -19,6 +18,7 @@ from ...capability import DoctorCheck
 from ...errors import AlreadyAnswered, NeuralClawError
 from ...types.events import ToolFinished
 from ..agent import Agent
+from ..settings_apart import settings_apart
 from ..settings_verbs import settings_desk
 from .killed_turn import SCRIPT, SESSION, parcel_tools
 from .scripted_calls import DONE, ScriptedCalls, noted
@@ -45,7 +45,10 @@ class _Proof:
 
     def __init__(self, loaded: config.LoadedSettings, place: Path) -> None:
         self._loaded, self._place = loaded, place
-        self._env = {**loaded.env, "XDG_STATE_HOME": str(place / "state")}
+
+    def _environ(self, place: Path) -> dict[str, str]:
+        """The person's environment with the state directory of a home below `place`."""
+        return {**self._loaded.asked.environ, "XDG_STATE_HOME": str(place / "state"), "NEURALCLAW_HOME": ""}
 
     @asynccontextmanager
     async def _agent(self, name: str, provider: ScriptedCalls, **options: Any) -> AsyncIterator[Agent]:
@@ -54,11 +57,9 @@ class _Proof:
         work.mkdir(parents=True, exist_ok=True)
         home = self._place / name / "home"
         theirs, own = self._loaded.settings, config.Settings()
-        trial = copy.copy(self._loaded)
-        trial.home, trial.hidden, trial.env = str(home), (self._loaded.home,), self._env
-        trial.asked = config.SettingsRequest(str(home), self._env, None)  # anchors lie below the state directory of that environment
-        trial.settings = msgspec.structs.replace(own, tools=msgspec.structs.replace(own.tools, terminal=theirs.tools.terminal))
-        async with Agent.open(home=home, workspace=work, provider=provider, settings=trial, environ=self._env, **options) as agent:
+        settings = msgspec.structs.replace(own, tools=msgspec.structs.replace(own.tools, terminal=theirs.tools.terminal))
+        apart = settings_apart(self._loaded, home, settings)
+        async with Agent.open(home=home, workspace=work, provider=provider, settings=apart, environ=self._loaded.env, **options) as agent:
             yield agent
 
     async def escape(self) -> str:
@@ -133,8 +134,7 @@ class _Proof:
 
     def _killed(self, place: Path) -> "subprocess.CompletedProcess[bytes]":
         words = [sys.executable, "-m", "neuralclaw.app.proof.killed_turn", str(place)]
-        env = {**self._loaded.asked.environ, "XDG_STATE_HOME": str(place / "state"), "NEURALCLAW_HOME": ""}
-        return subprocess.run(words, capture_output=True, stdin=subprocess.DEVNULL, env=env, cwd=place, timeout=CHILD_SECONDS, check=False)
+        return subprocess.run(words, capture_output=True, stdin=subprocess.DEVNULL, env=self._environ(place), cwd=place, timeout=CHILD_SECONDS, check=False)
 
     async def audit(self) -> str:
         """One changed letter in a record. Raises `AssertionError` where it is not found."""
@@ -158,7 +158,8 @@ class _Proof:
             await agent.ask("first", session=SESSION)
             made = await agent.do("backup")
             await agent.ask("second", session=SESSION)
-        request = config.SettingsRequest(str(self._place / "backup" / "home"), self._env, None)
+        place = self._place / "backup"
+        request = config.SettingsRequest(str(place / "home"), self._environ(place), None)
         async with settings_desk(request) as desk:
             await desk.do("restore", backup=made["backup"])
         async with self._agent("backup", calls) as agent:

@@ -29,10 +29,7 @@ from ...types.events import (
 )
 from ...types.labels import NONE, Labels, join
 
-LOOP = (
-    *(TurnStarted, Message, RetryEvent, Nudge, DecisionMade, ToolStarted, ToolFinished),
-    *(ApprovalRequested, LimitHit, Compaction, TurnFinished),
-)
+LOOP = TurnStarted | Message | RetryEvent | Nudge | DecisionMade | ToolStarted | ToolFinished | ApprovalRequested | LimitHit | Compaction | TurnFinished
 """What only the loop writes."""
 BY_LOOP = ("auto", "nobody", "cancelled")
 """By whom the loop itself answers questions."""

@@ -77,7 +77,7 @@ class ServedProvider:
                 await self._stop(entry)
             if self._compare is not None:
                 await self._compare(request, entry, body)
-            yield Finished(self._reply(body))
+            yield Finished(self._reply(entry, body))
         elif isinstance(body, ErrorEvent):
             yield Finished(ModelReply(stop="error", failure=_failure(body)))
         elif isinstance(body, LimitHit) and body.kind == "budget":
@@ -88,9 +88,8 @@ class ServedProvider:
     async def _stop(self, entry: Entry | None) -> None:
         await stopped_here(self._recording, entry, self.time)
 
-    def _reply(self, body: Message) -> ModelReply:
-        place = self._recording.next_of_loop()
-        after = next((one.body for one in self._recording.coming() if place is not None and one.entry == place.entry + 1), None)
+    def _reply(self, entry: Entry, body: Message) -> ModelReply:
+        after = next((one.body for one in self._recording.coming() if one.entry == entry.entry + 1), None)
         failure = _failure(after, answered=True) if body.stop == "error" and isinstance(after, ErrorEvent) else None
         return ModelReply(
             text=body.text,

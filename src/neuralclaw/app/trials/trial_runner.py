@@ -1,6 +1,5 @@
 """Runs the tasks with a model: a workspace, a home and an agent for each, all gone afterwards."""
 
-import copy
 import logging
 import tempfile
 import time
@@ -20,6 +19,7 @@ from ...types.events import ErrorEvent, LimitHit, Message, ReasoningDelta, Retry
 from ...types.messages import Usage
 from ..agent import Agent
 from ..approver import Ask
+from ..settings_apart import settings_apart
 from .folder_snapshot import Snapshot, remove, snapshot
 from .task import Case, RunCommand, Task, TaskOutcome
 from .workspaces import TrialWorkspaces
@@ -143,17 +143,14 @@ def trial_settings(loaded: config.LoadedSettings, home: Path, case: Case) -> con
         docker_image=theirs.tools.terminal.docker_image,
         container=theirs.tools.terminal.container,
     )
-    trial = copy.copy(loaded)
-    trial.home, trial.hidden = str(home), (loaded.home,)
-    trial.asked = loaded.asked._replace(home=str(home), environ={**loaded.asked.environ, "XDG_STATE_HOME": str(home.parent / "state")})
-    trial.settings = msgspec.structs.replace(
+    settings = msgspec.structs.replace(
         own,
         agent=msgspec.structs.replace(own.agent, project_instructions=False),  # the person's, where workspaces are kept below their home
         llm=msgspec.structs.replace(theirs.llm, fallback=()),
         tools=msgspec.structs.replace(own.tools, terminal=terminal),
         safety=msgspec.structs.replace(own.safety, rules=case.rules),
     )
-    return trial
+    return settings_apart(loaded, home, settings)
 
 
 def named(task: Task, run: int) -> str:
