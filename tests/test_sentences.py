@@ -27,6 +27,7 @@ from neuralclaw.types.events import (
     ReasoningDelta,
     RetryEvent,
     SessionForked,
+    SessionImported,
     SessionRenamed,
     StatusEvent,
     TextDelta,
@@ -50,6 +51,10 @@ TOLD: list[tuple[Body, str]] = [
     (Cancel(by="owner"), "the owner stops the turn"),
     (Cancel(by="program", message=3), "a program withdraws the message of entry 3"),
     (SessionForked(source="work", turn=3, entry=20, by="owner"), "the owner forks the session work at the end of turn 3"),
+    (
+        SessionImported(file="/f.json", digest="0" * 64, source="work", turn=3, entries=4, exported=9, began="", ended="", by="owner"),
+        "the owner imports the session work up to the end of turn 3: /f.json",
+    ),
     (Erased(entries=(3, 4), by="owner"), "the owner erased entries 3, 4"),
     (Message(text="6 * 7 is 42", stop="end", model="p:m", usage=Usage()), "p:m answers: 6 * 7 is 42"),
     (Message(text="", stop="tools", model="p:m", usage=Usage(), tool_calls=(ToolCall(id="c", name="calculate", arguments={}),)), "p:m wants to call calculate"),

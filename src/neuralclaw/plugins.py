@@ -97,6 +97,8 @@ PARTS = {
     "record.fork": "neuralclaw.app.record.session_fork:fork_session",
     "record.forked": "neuralclaw.app.record.record_text:forked_lines",
     "replay.session": "neuralclaw.app.replay.session_replay:replay_session",
+    "record.import": "neuralclaw.app.record.session_import:import_session",
+    "record.imported": "neuralclaw.app.record.record_text:imported_lines",
     "record.compact": "neuralclaw.app.record.session_compaction:compact_session",
     "record.compacted": "neuralclaw.app.record.record_text:compacted_lines",
     "compaction.summarizer": "neuralclaw.app.equip:summarizer",
@@ -193,11 +195,13 @@ CAPABILITIES: dict[str, BuiltInCapability] = {
     "sessions": _commands(
         f"{_RECORD}:SESSIONS",
         "sessions",
-        ("list", "show", "search", "export", "send", "cancel", "rename", "fork", "compact", "replay", "delete"),
+        ("list", "show", "search", "export", "send", "cancel", "rename", "fork", "import", "compact", "replay", "delete"),
         "what was said and done, and a word to it",
     ),
     "approvals": _commands(f"{_RECORD}:APPROVALS", "approvals", ("list", "show", "answer"), "questions that wait for you"),
-    "grants": _commands(f"{_RECORD}:GRANTS", "grants", ("list", "add", "revoke"), "the answers that hold for a session or a workspace"),
+    "grants": _commands(
+        "neuralclaw.app.record.grants_capability:GRANTS", "grants", ("list", "add", "revoke"), "the answers that hold for a session or a workspace"
+    ),
     "tools": _commands(
         "neuralclaw.app.tool_commands.tools_capability:TOOLS",
         "tools",

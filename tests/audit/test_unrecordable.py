@@ -113,6 +113,7 @@ async def prepared(home: Path) -> str:
     async with kit.agent(home, write, "done", kit.calls(kit.call("delete_file", "d1", path="a")), "done", approver=session) as agent:
         await kit.events(agent, session="s")
         await kit.events(agent, session="g")
+        await agent.do("sessions.export", session="s", output=str(home.parent / "exported.json"))
     async with kit.agent(home, kit.calls(kit.call("delete_file", "d2", path="b")), "done") as agent:
         await kit.events(agent, session="p", approvals="park")
         (waiting,) = await agent.do("approvals.list")
@@ -146,6 +147,7 @@ async def act(agent: Agent, place: str, question: str) -> None:
             "sessions.rename": {"session": "s", "title": "another"},
             "sessions.compact": {"session": "s"},
             "sessions.fork": {"session": "s"},
+            "sessions.import": {"file": str(Path(agent._home.store.home).parent / "exported.json")},
             "audit.anchor": {"accept": True},
         }
         await agent.do(place, **arguments[place])
@@ -158,7 +160,7 @@ VERBS = {
         name: name
         for name in (
             *("tools.call", "grants.add", "grants.revoke", "undo", "redo", "audit.anchor"),
-            *("sessions.cancel", "sessions.delete", "sessions.rename", "sessions.compact", "sessions.fork"),
+            *("sessions.cancel", "sessions.delete", "sessions.rename", "sessions.compact", "sessions.fork", "sessions.import"),
         )
     },
 }
@@ -229,7 +231,16 @@ async def test_the_same_places_act_where_the_record_can_be_written(home: Path) -
         before = (world.tools, world.models, sorted(path.name for path in work.iterdir()))
         store = await opened(home, 5.0)
         async with kit.agent_over(store, provider=world.provider(), tools=[world.tool()]) as agent:
-            if place not in ("grants.revoke", "sessions.cancel", "sessions.delete", "sessions.rename", "sessions.compact", "sessions.fork", "audit.anchor"):
+            if place not in (
+                "grants.revoke",
+                "sessions.cancel",
+                "sessions.delete",
+                "sessions.rename",
+                "sessions.compact",
+                "sessions.fork",
+                "sessions.import",
+                "audit.anchor",
+            ):
                 await act(agent, place, question)
         if before != (world.tools, world.models, sorted(path.name for path in work.iterdir())):
             acted.add(place)

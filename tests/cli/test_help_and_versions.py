@@ -77,7 +77,6 @@ async def test_a_word_of_the_task_does_not_make_a_failure_json(claw: Claw) -> No
 async def test_what_is_not_available_yet_says_so(claw: Claw) -> None:
     for words in (
         ["memory", "list"],
-        ["sessions", "import", "s"],
         ["run", "--soul", "x", "task"],
         ["run", "--mode", "deliberate", "task"],
     ):

@@ -42,6 +42,7 @@ CASES: dict[str, Case | str] = {
     "sessions rename": CHANGES,
     "sessions compact": CHANGES,
     "sessions fork": CHANGES,
+    "sessions import": CHANGES,
     "approvals list": Case(),
     "approvals show": Case(("QUESTION",), {"approval_id": "QUESTION"}),
     "approvals answer": CHANGES,
@@ -96,6 +97,7 @@ CHANGING = {
     "sessions cancel": Case(("p",), {"session": "p"}),
     "sessions delete": Case(("s", "--yes"), {"session": "s", "yes": True}),
     "sessions fork": Case(("s", "--to", "other"), {"session": "s", "to": "other"}),
+    "sessions import": Case(("EXPORTED", "--to", "other"), {"file": "EXPORTED", "to": "other"}),
     "sessions compact": Case(("s",), {"session": "s"}),
     "sessions rename": Case(("s", "The boiler"), {"session": "s", "title": "The boiler"}),
     "config set": Case(("llm.temperature", "0.3"), {"key": "llm.temperature", "value": "0.3"}),
@@ -169,8 +171,9 @@ async def test_a_command_that_changes_the_home_gives_the_same_value_either_way(c
         assert (await one("run", "calculate 1+1", "--session", "w")).code == 0
         async with await opened(one) as agent:
             [grant] = await agent.do("grants.list")
-            known = {"QUESTION": question, "GRANT": str(grant["grant_id"])}
+            known = {"QUESTION": question, "GRANT": str(grant["grant_id"]), "EXPORTED": str(claw.workspace / "exported.json")}
             if one is claw:
+                await agent.do("sessions.export", session="s", output=known["EXPORTED"])
                 found.append(await agent.do(name.replace(" ", "."), **{key: known.get(text, text) for key, text in case.arguments.items()}))
         if one is second:
             ran = await one(*name.split(), *[known.get(word, word) for word in case.words], "--json")
@@ -232,7 +235,6 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("sessions.lits", {}, "did you mean 'sessions.list'"),
     ("", {}, "there is no command"),
     ("memory.search", {"query": "x"}, "memory.search is not available yet"),
-    ("sessions.import", {"session": "x"}, "sessions.import is not available yet"),
     ("memory", {}, "memory is not available yet"),
     ("undo", {"turn": 0}, "turn of undo cannot be 0"),
     ("recover", {"approvals": "maybe"}, "approvals of recover cannot be 'maybe'"),

@@ -168,8 +168,8 @@ class Conversation:
         self._waiting = [w for w in self._waiting if w[0] > seen or w[1] != self._turn]
 
     def _note(self, entry: int, text: str) -> None:
-        self._said.append((entry, self._turn, text))
         if self._speaks:
+            self._said.append((entry, self._turn, text))
             self.links.said(text)
 
     def _settle(self) -> None:

@@ -28,6 +28,7 @@ from ..types.events import (
     ReasoningDelta,
     RetryEvent,
     SessionForked,
+    SessionImported,
     SessionRenamed,
     StatusEvent,
     TextDelta,
@@ -114,7 +115,10 @@ class TerminalView:
                 self._closely(body)
             case TurnFinished():
                 self.end(event.session, body)
-            case Inbound() | Cancel() | Erased() | SessionRenamed() | SessionForked() | TurnStarted() | Nudge() | GrantGiven() | GrantUsed() | GrantRevoked():
+            case (
+                Inbound() | Cancel() | TurnStarted() | Nudge() | GrantGiven() | GrantUsed() | GrantRevoked()
+                | Erased() | SessionRenamed() | SessionForked() | SessionImported()
+            ):  # fmt: skip
                 pass  # who sees this said it, or sees what comes of it
             case _:
                 assert_never(body)

@@ -14,6 +14,7 @@ from .grant_events import GrantGiven as GrantGiven
 from .grant_events import GrantRevoked as GrantRevoked
 from .grant_events import GrantUsed as GrantUsed
 from .hooks import HookEvent, HookOutcome
+from .import_event import SessionImported as SessionImported
 from .messages import ContentPart, Image, ReasoningState, StopReason, ToolCall, Usage
 from .options import TurnOptions
 from .questions import AnswerDecision, Covers, Shown
@@ -349,6 +350,7 @@ Durable = (
     | Erased
     | SessionRenamed
     | SessionForked
+    | SessionImported
     | TurnStarted
     | Message
     | Nudge

@@ -4,7 +4,7 @@ NOUNS = (
     *("memory", "mcp", "schedule"),
     *("tasks", "plan", "souls", "agents", "prompts", "serve"),
 )
-VERBS = {"sessions": ("import",)}
+VERBS: dict[str, tuple[str, ...]] = {}
 """Noun that is there -> those of its verbs that are not."""
 
 

@@ -65,8 +65,10 @@ def sentence(body: e.Body, kinds: Mapping[str, Sentence] = NO_KINDS) -> str:
 def summary(body: e.AnyBody) -> EventSummary:
     """What an event of a built-in kind says."""
     match body:
-        case e.Inbound() | e.Cancel() | e.Erased() | e.SessionRenamed() | e.SessionForked() | e.ApprovalRequested() | e.ApprovalResolved():
+        case e.Inbound() | e.Cancel() | e.ApprovalRequested() | e.ApprovalResolved():
             return _of_people(body)
+        case e.Erased() | e.SessionRenamed() | e.SessionForked() | e.SessionImported():
+            return _of_sessions(body)
         case e.GrantGiven() | e.GrantUsed() | e.GrantRevoked():
             return _of_grants(body)
         case e.TurnStarted() | e.Message() | e.Nudge() | e.RetryEvent() | e.LimitHit() | e.Compaction() | e.TurnFinished():
@@ -103,7 +105,7 @@ def _of_grants(body: e.GrantGiven | e.GrantUsed | e.GrantRevoked) -> EventSummar
             assert_never(body)
 
 
-def _of_people(body: e.Inbound | e.Cancel | e.Erased | e.SessionRenamed | e.SessionForked | e.ApprovalRequested | e.ApprovalResolved) -> EventSummary:
+def _of_people(body: e.Inbound | e.Cancel | e.ApprovalRequested | e.ApprovalResolved) -> EventSummary:
     """What a person or a program said to the agent, and what it asked them."""
     match body:
         case e.Inbound(text=text, by=by, queued=queued, images=images):
@@ -112,14 +114,6 @@ def _of_people(body: e.Inbound | e.Cancel | e.Erased | e.SessionRenamed | e.Sess
         case e.Cancel(by=by, message=message):
             done = "stops the turn" if message is None else f"withdraws the message of entry {message}"
             return EventSummary(f"{_who(by)} {done}", facts={"by": by})
-        case e.Erased(entries=entries, by=by, deleted=True):
-            return EventSummary(f"{_who(by)} deleted the session", f"{len(entries)} entries were erased")
-        case e.Erased(entries=entries, by=by):
-            return EventSummary(f"{_who(by)} erased {'entry' if len(entries) == 1 else 'entries'} {', '.join(map(str, entries))}")
-        case e.SessionRenamed(title=title, by=by):
-            return EventSummary(f"{_who(by)} names the session", title)
-        case e.SessionForked(source=source, turn=turn, by=by):
-            return EventSummary(f"{_who(by)} forks the session {source} at the end of turn {turn}")
         case e.ApprovalRequested(approval_id=question, action=action, summary=asked, choices=choices, call_id=call_id, risk=risk):
             text = f"{asked or f'{action.tool} wants to run: {action.show}'} ({', '.join(choices)})"
             return EventSummary(f"question {question} is asked", text, facts={"call_id": call_id, "approval_id": question, "risk": str(risk)})
@@ -128,6 +122,23 @@ def _of_people(body: e.Inbound | e.Cancel | e.Erased | e.SessionRenamed | e.Sess
             if by == "nobody" and words:
                 return EventSummary(f"question {question}", answered(body), facts=facts)
             return EventSummary(f"question {question}: {_answer(body)}", words or "", facts=facts, link=_WORDS)
+        case _:
+            assert_never(body)
+
+
+def _of_sessions(body: e.Erased | e.SessionRenamed | e.SessionForked | e.SessionImported) -> EventSummary:
+    """What became of a session as a whole."""
+    match body:
+        case e.Erased(entries=entries, by=by, deleted=True):
+            return EventSummary(f"{_who(by)} deleted the session", f"{len(entries)} entries were erased")
+        case e.Erased(entries=entries, by=by):
+            return EventSummary(f"{_who(by)} erased {'entry' if len(entries) == 1 else 'entries'} {', '.join(map(str, entries))}")
+        case e.SessionRenamed(title=title, by=by):
+            return EventSummary(f"{_who(by)} names the session", title)
+        case e.SessionForked(source=source, turn=turn, by=by):
+            return EventSummary(f"{_who(by)} forks the session {source} at the end of turn {turn}")
+        case e.SessionImported(source=source, file=file, by=by, turn=turn, digest=digest):
+            return EventSummary(f"{_who(by)} imports the session {source} up to the end of turn {turn}", file, facts={"sha256": digest})
         case _:
             assert_never(body)
 

@@ -1,14 +1,13 @@
-"""`SESSIONS`, `APPROVALS` and `GRANTS`: the capabilities that bring the commands about what is on record."""
+"""`SESSIONS` and `APPROVALS`: the capabilities that bring the commands about what is on record."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from ...capability import Capability, TurnContext, Verb
+from ...capability import Capability, Verb
 from ...plugins import load
 from ...runtime.record_verbs import RecordQueries
-from ...types.grants import CallOp, PlaceOp
 from ..capability_context import BuiltInContext
 from ..option_checks import RESERVED
 
@@ -29,12 +28,12 @@ def queries_of(context: BuiltInContext) -> RecordQueries:
     return RecordQueries(context.store, context.workspace, RESERVED, context.told)
 
 
-def _answers(context: BuiltInContext) -> "AnsweringVerbs":
+def answers_of(context: BuiltInContext) -> "AnsweringVerbs":
     verbs: AnsweringVerbs = load("record.answering")(context.store, context.desk, context.notify, context.who)
     return verbs
 
 
-def _text(name: str) -> Callable[[Any], Any]:
+def text_of(name: str) -> Callable[[Any], Any]:
     """What makes a value into what people read, loaded when it is needed."""
     return lambda value: load(f"record.{name}")(value)
 
@@ -101,6 +100,12 @@ async def fork_session(context: BuiltInContext, session: str, *, to: str | None 
     return done
 
 
+async def import_session(context: BuiltInContext, file: str, *, to: str | None = None) -> dict[str, Any]:
+    """Make a session of a file that `sessions.export` wrote as JSON. Raises `UsageError`, which says where the file is wrong."""
+    done: dict[str, Any] = msgspec.to_builtins(await load("record.import")(context, file, to=to))
+    return done
+
+
 async def replay_session(context: BuiltInContext, session: str, *, model: str | None = None, policy: str | None = None) -> list[dict[str, Any]]:
     """The events of a session that is run again from its record; behind them a `fork` where it goes another way. No tool runs and nothing is written.
 
@@ -135,34 +140,7 @@ async def show_approval(context: BuiltInContext, approval_id: str) -> dict[str, 
 
 async def answer_approval(context: BuiltInContext, approval_id: str, decision: SpokenDecision, *, text: str | None = None) -> dict[str, Any]:
     """Answer a question; `holder` says who goes on with the session now, or is None. `text` goes with a no, for the model."""
-    return await _answers(context).answer(approval_id=approval_id, decision=_LETTERS.get(decision, decision), text=text)
-
-
-async def list_grants(context: BuiltInContext) -> list[dict[str, Any]]:
-    """The answers for a session or for ever that are in force, oldest first."""
-    return await queries_of(context).grants()
-
-
-async def add_grant(
-    context: BuiltInContext,
-    op: PlaceOp | CallOp,
-    what: str,
-    *,
-    lasting: str = "1h",
-    uses: Annotated[int, msgspec.Meta(ge=1)] | None = None,
-    session: str = "",
-) -> dict[str, Any]:
-    """Let calls of this workspace do something below a directory, run one command or fetch from one host, for a time and a number of calls, without a
-    question. Raises `UsageError`."""
-    tools = (await context.home.tools_and_problems(TurnContext(session=session, options=context.defaults.turn)))[0]
-    giving = load("record.giving")(context, tools)
-    done: dict[str, Any] = await giving.add(op=op, what=what, workspace=context.workspace, lasting=lasting, uses=uses, session=session)
-    return done
-
-
-async def revoke_grant(context: BuiltInContext, grant_id: str) -> dict[str, Any]:
-    """Take a grant back: it counts at no later decision, in no process. Raises `UsageError`."""
-    return await _answers(context).revoke(grant_id=grant_id)
+    return await answers_of(context).answer(approval_id=approval_id, decision=_LETTERS.get(decision, decision), text=text)
 
 
 def _no_session(given: Mapping[str, Any]) -> str:
@@ -195,7 +173,7 @@ SESSIONS = Capability(
             help={"session": f"{_SESSION}; else the newest of this workspace", "after": "only what came after this entry"},
             spelled={"session": "ID", "after": "--after ENTRY"},
             for_people={"sentences": True},
-            render=_text("session"),
+            render=text_of("session"),
             reads=True,
             needs="record",
         ),
@@ -219,7 +197,7 @@ SESSIONS = Capability(
             help={"session": _SESSION, "output": "write it to this new file; one that is there is left as it is"},
             spelled={"session": "ID", "output": "--output FILE"},
             for_people={"markdown": True},
-            render=_text("exported"),
+            render=text_of("exported"),
             reads=True,
             needs="record",
         ),
@@ -239,7 +217,7 @@ SESSIONS = Capability(
             example="neuralclaw sessions cancel work",
             help={"session": _SESSION},
             spelled={"session": "ID"},
-            render=_text("cancelled"),
+            render=text_of("cancelled"),
             begins_no_turn=True,
         ),
         Verb(
@@ -249,7 +227,7 @@ SESSIONS = Capability(
             example='neuralclaw sessions rename work "The boiler, winter 2026"',
             help={"session": _SESSION, "title": "one line, at most 200 characters"},
             spelled={"session": "ID"},
-            render=_text("renamed"),
+            render=text_of("renamed"),
             begins_no_turn=True,
         ),
         Verb(
@@ -259,7 +237,17 @@ SESSIONS = Capability(
             example="neuralclaw sessions fork work@3 --to other-way",
             help={"session": f"{_SESSION}; with @TURN after that turn, else after the last one that ended", "to": "the name of the new session"},
             spelled={"session": "ID[@TURN]", "to": "--to ID"},
-            render=_text("forked"),
+            render=text_of("forked"),
+            begins_no_turn=True,
+        ),
+        Verb(
+            name="sessions.import",
+            summary="A new session from a file that sessions export wrote as JSON. None of it counts as your own words.",
+            run=import_session,
+            example="neuralclaw sessions import work.json",
+            help={"file": "the exported session", "to": "the name of the new session; else the one it had, where that is free"},
+            spelled={"to": "--to ID"},
+            render=text_of("imported"),
             begins_no_turn=True,
         ),
         Verb(
@@ -269,7 +257,7 @@ SESSIONS = Capability(
             example="neuralclaw sessions compact work --preview",
             help={"session": _SESSION, "preview": "change nothing: show what would be summarised"},
             spelled={"session": "ID"},
-            render=_text("compacted"),
+            render=text_of("compacted"),
             begins_no_turn=True,
         ),
         Verb(
@@ -295,7 +283,7 @@ SESSIONS = Capability(
             example="neuralclaw sessions delete work --yes",
             help={"session": _SESSION, "yes": "do not ask"},
             spelled={"session": "ID"},
-            render=_text("deleted"),
+            render=text_of("deleted"),
             begins_no_turn=True,
         ),
     ),
@@ -312,7 +300,7 @@ APPROVALS = Capability(
             example="neuralclaw approvals list --json",
             help={"session": "only those of this session"},
             spelled={"session": "--session ID"},
-            display=_text("waiting"),
+            display=text_of("waiting"),
             columns=("approval_id", "session", "turn", "since", "risk", "question"),
             drop=(),
             empty="no question waits",
@@ -325,7 +313,7 @@ APPROVALS = Capability(
             run=show_approval,
             example="neuralclaw approvals show 4kq0z81xwm",
             spelled={"approval_id": "ID"},
-            render=_text("question"),
+            render=text_of("question"),
             reads=True,
             needs="record",
         ),
@@ -336,50 +324,7 @@ APPROVALS = Capability(
             example="neuralclaw approvals answer 4kq0z81xwm once",
             help={"text": "what the model reads with a no"},
             spelled={"approval_id": "ID", "decision": "once|session|always|no"},
-            render=_text("answered"),
-            begins_no_turn=True,
-        ),
-    ),
-)
-
-GRANTS = Capability(
-    name="grants",
-    summary="the answers that hold for a session or a workspace",
-    verbs=(
-        Verb(
-            name="grants.list",
-            summary="The answers that hold for a session or for ever, with what they cover.",
-            run=list_grants,
-            example="neuralclaw grants list",
-            render=_text("grants"),
-            empty="no answer holds for a session or for ever",
-            reads=True,
-            needs="record",
-        ),
-        Verb(
-            name="grants.add",
-            summary="Let calls of this workspace use a directory, run a command or fetch from a host, for a time and a number of calls, without a question.",
-            run=add_grant,
-            example="neuralclaw grants add write ~/docs --for 1h --uses 20",
-            help={
-                "op": "what they may do",
-                "what": "the directory, and what lies below it is covered; the whole command; or an address, whose host and port are covered",
-                "lasting": "how long it holds: 90s, 20m, 1h, 2d; 30d at most",
-                "uses": "how many calls it lets run; else any number",
-                "session": "only for calls of this session",
-            },
-            spelled={"op": "read|write|delete|run|fetch", "what": "DIR|COMMAND|URL", "lasting": "--for TIME", "uses": "--uses N", "session": "--session ID"},
-            render=_text("given"),
-            begins_no_turn=True,
-        ),
-        Verb(
-            name="grants.revoke",
-            summary="Take an answer back: from the next decision on it is asked again, in every process.",
-            run=revoke_grant,
-            example="neuralclaw grants revoke 4kq0z81xwm",
-            help={"grant_id": "as in grants list; the beginning is enough where it is the only one"},
-            spelled={"grant_id": "ID"},
-            render=_text("revoked"),
+            render=text_of("answered"),
             begins_no_turn=True,
         ),
     ),

@@ -69,6 +69,12 @@ def forked_lines(done: Mapping[str, Any]) -> Lines:
     return [(exact(f"{done['session']} goes on from the end of turn {done['turn']} of {done['source']}"), "")]
 
 
+def imported_lines(done: Mapping[str, Any]) -> Lines:
+    """The session that was made of a file."""
+    turns = f"{done['turns']} turn{'' if done['turns'] == 1 else 's'}"
+    return [(exact(f"{done['session']}: {turns} imported from {done['file']}, {done['entries']} of its {done['exported']} entries"), "")]
+
+
 def compacted_lines(done: Mapping[str, Any]) -> Lines:
     """What was summarised, or would be."""
     count, name = done["messages"], done["session"]

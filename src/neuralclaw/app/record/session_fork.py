@@ -1,25 +1,22 @@
 """`sessions fork`: another session that goes on from the end of a turn. What its requests are made of is copied; nothing of the first one changes."""
 
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 import msgspec
 
 from ... import lookups
 from ...agent.compaction import history_start
-from ...agent.context import KINDS
 from ...agent.redaction import redacted
 from ...errors import AgentError, UsageError
 from ...types.entries import Draft, Entry
-from ...types.events import Body, Cancel, Compaction, Inbound, Message, SessionForked, ToolFinished, TurnFinished, TurnStarted
+from ...types.events import Body, SessionForked, ToolFinished, TurnFinished, TurnStarted
 from ...types.labels import OWNER
 from ...types.records import NewSession, SessionRow, StoredResult
 from ..capability_context import BuiltInContext
 from ..option_checks import checked_name, continued, new_session
+from .copied_entries import COPIED, CopiedEntries, those_of_turns
 from .held_session import held_session
-
-COPIED = (*KINDS, "turn.finished")
 
 
 class ForkedSession(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +43,7 @@ async def fork_session(context: BuiltInContext, place: str, *, to: str | None) -
             raise UsageError(f"there is a session {session} already; nothing was made", hint="name another one, or leave the name out")
         entries = await _history(context, source.session, end)
         forked = SessionForked(source=source.session, turn=end.turn, entry=end.entry, by=context.who)
-        copies = CopiedEntries(entries, session)
+        copies = CopiedEntries(entries, f"fork:{session}")
         drafts = [Draft(end.turn, forked, OWNER)]
         drafts += [Draft(entry.turn, redacted(body, context.redaction), frozenset(entry.header.labels)) for entry, body in copies.bodies()]
         row = NewSession(origin=source.origin, workspace=source.workspace, title=source.title, model=source.model, soul=source.soul)
@@ -85,51 +82,7 @@ async def _history(context: BuiltInContext, session: str, end: Entry) -> list[En
     first = history_start([entry.body for entry in own], started)
     pages = lookups.pages(context.store, session, after=max(0, first - 1), last=end.entry, kinds=COPIED)
     found = [entry async for page in pages for entry in page if isinstance(entry.body, Body)]
-    begun = {entry.body.inbound for entry in found if isinstance(entry.body, TurnStarted)}
-    seen = {entry.turn: entry.body.seen for entry in found if isinstance(entry.body, Message)}
-
-    def belongs(entry: Entry) -> bool:
-        if isinstance(entry.body, Inbound):
-            return entry.entry in begun or (not entry.body.queued and entry.entry <= seen.get(entry.turn, 0))
-        return not isinstance(entry.body, Cancel) or entry.body.message in begun
-
-    return [entry for entry in found if belongs(entry)]
-
-
-class CopiedEntries:
-    """Entries of a session as those of another: they are numbered from 2 on, and name each other by these numbers."""
-
-    def __init__(self, entries: Sequence[Entry], session: str) -> None:
-        self._entries, self._session = entries, session
-        self._numbers = [entry.entry for entry in entries]
-
-    def bodies(self) -> list[tuple[Entry, Body]]:
-        """Each entry with the body of its copy."""
-        return [(entry, self._copy(entry)) for entry in self._entries]
-
-    def _copy(self, entry: Entry) -> Body:
-        body, replace = entry.body, msgspec.structs.replace
-        if isinstance(body, Inbound):
-            return replace(body, key=f"fork:{self._session}:{entry.entry}", reply_to="")
-        if isinstance(body, TurnStarted):
-            return replace(body, inbound=self._same(body.inbound), history_from=self._from(body.history_from))
-        if isinstance(body, Message):
-            return replace(body, seen=bisect_right(self._numbers, body.seen) + 1, copied=True)
-        if isinstance(body, Cancel) and body.message is not None:
-            return replace(body, message=self._same(body.message))
-        if isinstance(body, Compaction):
-            return replace(body, before=self._from(body.before), read_from=self._from(body.read_from), copied=True)
-        assert isinstance(body, Body), "what cannot be read is not copied"
-        return body
-
-    def _same(self, number: int) -> int:
-        """The number of the copy of an entry; 0 where it has none."""
-        place = bisect_left(self._numbers, number)
-        return place + 2 if place < len(self._numbers) and self._numbers[place] == number else 0
-
-    def _from(self, number: int) -> int:
-        """The number of the first copy of that entry or a later one; 0: of all."""
-        return bisect_left(self._numbers, number) + 2 if number else 0
+    return those_of_turns(found)
 
 
 async def _results(context: BuiltInContext, session: str, entries: Sequence[Entry]) -> list[StoredResult]:

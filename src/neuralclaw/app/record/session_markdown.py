@@ -54,9 +54,9 @@ class SessionMarkdown:
 
 def _said(body: Message) -> str:
     """A reply: what the model thought as a quotation, its words, and the calls that it wants."""
-    quoted = "\n".join(f"> {line}" for line in body.reasoning.splitlines())
+    thought = "\n".join(("thinks\n", *(f"> {line}" for line in body.reasoning.splitlines()))) if body.reasoning else ""
     calls = [f"calls `{call.name}`\n\n{fenced(msgspec.json.format(msgspec.json.encode(call.arguments)).decode(), 'json')}" for call in body.tool_calls]
-    return "".join(f"\n{part}\n" for part in (quoted, body.text, *calls) if part)
+    return "".join(f"\n{part}\n" for part in (thought, body.text, *calls) if part)
 
 
 def fenced(text: str, language: str = "") -> str:

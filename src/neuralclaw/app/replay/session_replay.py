@@ -25,7 +25,18 @@ from ...runtime.session_history import read_history
 from ...safety.recorded_gate import RecordedGate
 from ...types.codec import foreign
 from ...types.entries import CALLS, Entry, event_of
-from ...types.events import ApprovalRequested, ApprovalResolved, DecisionMade, HookRan, Message, SessionForked, TurnFinished, TurnStarted, Unreadable
+from ...types.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    DecisionMade,
+    HookRan,
+    Message,
+    SessionForked,
+    SessionImported,
+    TurnFinished,
+    TurnStarted,
+    Unreadable,
+)
 from ...types.labels import NONE, Labels
 from ...types.messages import ModelInfo, Request, ToolDef
 from ...types.options import ApprovalsMode, TurnOptions
@@ -256,8 +267,8 @@ class SessionReplay:
 
 def _copied(entries: Sequence[Entry]) -> int:
     """The number of the last entry that is the copy of another session's, 0 where none is."""
-    forked = next((entry for entry in entries if isinstance(entry.body, SessionForked)), None)
-    if forked is None or not isinstance(forked.body, SessionForked):
+    forked = next((entry for entry in entries if isinstance(entry.body, SessionForked | SessionImported)), None)
+    if forked is None or not isinstance(forked.body, SessionForked | SessionImported):
         return 0
     turn = forked.body.turn
     return next((entry.entry for entry in entries if entry.turn == turn and isinstance(entry.body, TurnFinished) and not entry.body.waiting), 0)
