@@ -1,6 +1,7 @@
 """`sessions import`: what a file says goes on here, as nobody's word, and a file that is wrong changes nothing."""
 
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from neuralclaw.types.messages import Image, Request, ToolMessage, Usage
 
 from ..agent.kit import agent, call, calls
 from ..agent.test_compaction import Talk, encoded, setting
+from .import_fuzz import run
 from .test_forking import talk_with_results, texts
 
 pytestmark = pytest.mark.anyio
@@ -216,3 +218,10 @@ def shown(message: Any) -> tuple[object, ...]:
     """What a model reads of a message, whatever its calls are called."""
     calls = [(one.name, one.arguments) for one in getattr(message, "tool_calls", ())]
     return type(message), getattr(message, "text", ""), getattr(message, "reasoning", ""), getattr(message, "content", "").rstrip("\n"), calls
+
+
+async def test_changed_files_are_refused_or_work() -> None:
+    seed = random.SystemRandom().randrange(2**32)
+    found = await run(300, seed)
+    assert set(found) == {"imported", "refused"}, (seed, found)
+    assert min(found.values()) > 30, (seed, found)

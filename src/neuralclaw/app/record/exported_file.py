@@ -11,7 +11,7 @@ import msgspec
 from ...errors import UsageError
 from ...types.codec import BUILT_IN
 from ...types.entries import Entry, Header, blob_digest
-from ...types.events import Body, Inbound, Message, ToolFinished, TurnFinished, TurnStarted
+from ...types.events import Body, Compaction, Inbound, Message, ToolFinished, TurnFinished, TurnStarted
 from ...types.labels import PRIVATE, SECRET, Labels, external, is_external, join, value_sources
 from ...types.options import TurnOptions
 from .copied_entries import COPIED, those_of_turns
@@ -155,6 +155,8 @@ def _nobodys(body: Body) -> Body:
         return replace(body, digests={})
     if isinstance(body, Message):
         return replace(body, state=None)
+    if isinstance(body, Compaction):
+        return replace(body, private=True)
     if isinstance(body, ToolFinished):
         return replace(body, truncated=False, changes=(), child="", usage=None, values_from=(), private=True, links="none")
     return body
