@@ -32,6 +32,7 @@ STANDING = {
     "journal.sync-failed": "After a failed sync no barrier holds until all was written anew.",
     "backup.verified": "What a backup or a restore wrote is as it was read, file by file, and its record is whole; else nothing is exchanged.",
     "backup.restore-alone": "A home is exchanged only while no process has it open, and nobody opens one that is half restored.",
+    "import.nobodys-word": "Nothing of an imported session is the owner's word: all of it counts as content from outside.",
     "replay.same": "A recorded session that is run again comes to the same entries but for time, asks no model, runs no tool and writes nothing.",
     "journal.finished-once": "A finished effect never runs twice.",
     "journal.unfinished-asked": "An unfinished `once` is asked about.",
