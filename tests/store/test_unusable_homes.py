@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from neuralclaw.errors import StoreError
-from neuralclaw.store.connection import check_home, file_system
+from neuralclaw.store.connection import LONGEST_HOME, check_home, file_system
 from neuralclaw.store.migrations import VERSION
 
 from . import kit
@@ -44,6 +44,18 @@ async def test_a_home_below_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(StoreError, match="cannot be used"):
         async with kit.opened(tmp_path / "file" / "home"):
+            pass
+
+
+async def test_a_home_whose_path_is_longer_than_sqlite_takes_is_refused(tmp_path: Path) -> None:
+    """The longest one works; with one byte more the length is named."""
+    parent = tmp_path
+    while (room := LONGEST_HOME - len(str(parent)) - 1) > 200:
+        parent /= "d" * 100
+    async with kit.opened(parent / ("d" * room)) as store:
+        await kit.a_life(store)
+    with pytest.raises(StoreError, match=f"its path has {LONGEST_HOME + 1} bytes, and {LONGEST_HOME} is the most that SQLite takes; nothing was changed"):
+        async with kit.opened(parent / ("d" * (room + 1))):
             pass
 
 

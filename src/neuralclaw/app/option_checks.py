@@ -33,6 +33,8 @@ def real_directory(path: str | os.PathLike[str] | None) -> str:
         raise WorkspaceError(
             "the current directory was deleted, and it is the workspace; nothing was run", hint="go to another one, or name one with --workspace DIR"
         ) from error
+    if real != real.encode(errors="replace").decode():
+        raise WorkspaceError(f"the name of the workspace {real!r:.200} is not UTF-8; nothing was run", hint="rename it, or name another with --workspace DIR")
     if not os.path.isdir(real):  # noqa: PTH112
         raise WorkspaceError(f"the workspace {real} is not a directory", hint="make it first, or name another with --workspace DIR")
     return real

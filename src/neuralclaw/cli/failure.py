@@ -7,6 +7,7 @@ import sys
 import traceback
 from itertools import pairwise
 
+from .. import errors
 from ..channels.command_hints import typed
 from ..errors import ConfigError, NeuralClawError, SecurityError, SessionNotFound, StoreError, ToolNotFoundError, UnknownQuestion, UsageError
 from ..plugins import load
@@ -70,6 +71,8 @@ def _tell(error: BaseException, arguments: list[str]) -> None:
     elif isinstance(error, OSError) and _is_output(error):
         kind, text = "StoreError", f"standard output cannot be written: {error.strerror}"
         _silence()
+    elif isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        kind, text, hint = "NeuralClawError", "too many files are open; what was recorded so far is kept", "raise the limit, such as with: ulimit -n 1024"
     redact = load("secrets.formats")().redact  # an error of the settings is told before the configured ones are known
     text, hint = redact(text), redact(hint)
     if _wants_json(arguments):
@@ -81,7 +84,7 @@ def _tell(error: BaseException, arguments: list[str]) -> None:
         screen.line(f"   {typed(hint)}", "dim")
     if "--verbose" in arguments:
         screen.line(redact("".join(traceback.format_exception(error))))
-    elif not isinstance(error, NeuralClawError) and kind != "StoreError":
+    elif not isinstance(error, NeuralClawError) and not hasattr(errors, kind):
         screen.line("   again with --verbose it shows where; what was recorded so far is kept", "dim")
 
 

@@ -26,19 +26,26 @@ def data_directories(home: str | None, environ: Mapping[str, str]) -> tuple[str,
         named = person + named[1:] if person and (named == "~" or named.startswith("~/")) else named
         if "\0" in named:
             raise ConfigError("the data directory's name holds a zero byte")
-        folder = posixpath.abspath(named)
+        folder = _utf8(posixpath.abspath(named))
         return folder, [folder]
 
     def base(variable: str, default: str) -> str:
         value = environ.get(variable, "")
         if posixpath.isabs(value):
-            return value
+            return _utf8(value)
         if not posixpath.isabs(person):
             raise ConfigError("no data directory is known: neither HOME nor NEURALCLAW_HOME is set", hint="Name one with --home DIR or NEURALCLAW_HOME.")
-        return posixpath.join(person, default)
+        return _utf8(posixpath.join(person, default))
 
     folder = posixpath.join(base("XDG_DATA_HOME", ".local/share"), "neuralclaw")
     return folder, [folder, posixpath.join(base("XDG_CONFIG_HOME", ".config"), "neuralclaw")]
+
+
+def _utf8(folder: str) -> str:
+    """The directory. Raises `ConfigError` for a name that cannot be recorded."""
+    if folder != folder.encode(errors="replace").decode():
+        raise ConfigError(f"the name of the data directory {folder!r:.200} is not UTF-8; nothing was changed", hint="Name another one with --home DIR.")
+    return folder
 
 
 def data_places(home: str, env: Mapping[str, str]) -> tuple[str, ...]:

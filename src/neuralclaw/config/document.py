@@ -3,6 +3,7 @@
 Nothing is interpreted here: no `${NAME}`, no keys, no types. What cannot be read at all raises `ConfigError`.
 """
 
+import errno
 import os
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -69,6 +70,14 @@ def merge(below: Node, above: Node) -> Node:
     return Node(merged, above.source, below.line)
 
 
+_HINTS = {
+    errno.ENAMETOOLONG: "Choose another data directory with --home DIR.",
+    errno.EMFILE: "Raise the limit of open files, such as with: ulimit -n 1024",
+    errno.ENFILE: "The whole system has too many files open; end programs that hold many.",
+    errno.ELOOP: "Links lead round in a circle there; remove one.",
+}
+
+
 def read_text(path: str) -> str | None:
     """The text of a file, or None when there is none. Raises `ConfigError` when it is there and cannot be read."""
     try:
@@ -76,7 +85,8 @@ def read_text(path: str) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}", hint="Give yourself the right to read it, or move it away.") from error
+        hint = _HINTS.get(error.errno or 0, "Give yourself the right to read it, or move it away.")
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}", hint=hint) from error
     try:
         with os.fdopen(descriptor, "rb") as file:
             data = file.read(MAX_BYTES + 1)

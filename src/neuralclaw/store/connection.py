@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import resource
 import sqlite3
 import stat
 import time
@@ -14,6 +15,12 @@ from .migrations import VERSION, migrate
 NAME = "neuralclaw.db"
 NETWORK = frozenset("nfs nfs4 cifs smb3 smbfs afs ceph glusterfs lustre ncpfs gfs2 ocfs2 beegfs fuse.sshfs fuse.glusterfs fuse.s3fs fuse.rclone".split())
 """File system types (third field of /proc/mounts) on which neither locks nor shared memory of SQLite can be relied on."""
+
+
+LONGEST_HOME = 490
+"""Bytes of a home's path at most: SQLite takes 512 with the zero at the end, `/neuralclaw.db` and `-journal` (`os_unix.c`, `MAX_PATHNAME`)."""
+_FEW = 8
+"""Free descriptors without which an error of the record may be for want of one: the database, its WAL, its index, a lock, and some to spare."""
 
 
 def database(home: str) -> str:
@@ -34,6 +41,8 @@ def store_error(error: sqlite3.Error | OSError | UnicodeDecodeError, home: str) 
     read_only = StoreError(
         f"the record in {home} cannot be written, it is read-only; {kept}", hint="make the directory writable, or choose another with --home"
     )
+    if (isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)) or (name.startswith("SQLITE_CANTOPEN") and _few_descriptors()):
+        return StoreError(f"too many files are open to use the record in {home}; {kept}", hint="raise the limit, such as with: ulimit -n 1024")
     if isinstance(error, OSError):
         if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM) and os.path.exists(database(home)):  # noqa: PTH110
             return read_only
@@ -55,6 +64,14 @@ def store_error(error: sqlite3.Error | OSError | UnicodeDecodeError, home: str) 
             hint="keep a copy of neuralclaw.db, then restore a backup",
         )
     return StoreError(f"the record in {home} could not be written or read ({error}); {kept}", hint="check the disk and its free space, then try again")
+
+
+def _few_descriptors() -> bool:
+    """Whether hardly a file can be opened in this process."""
+    try:
+        return resource.getrlimit(resource.RLIMIT_NOFILE)[0] - len(os.listdir("/proc/self/fd")) < _FEW  # noqa: PTH208
+    except OSError as error:
+        return error.errno in (errno.EMFILE, errno.ENFILE)
 
 
 def _said(error: Exception) -> str:
@@ -109,6 +126,9 @@ def _unusable(home: str) -> str:
         return f"cannot be used: {place} is not a directory"
     if not os.access(place, os.X_OK):
         return f"cannot be used: there is no permission to enter {place}"
+    length = max(len(os.fsencode(path)) for path in (home, os.path.realpath(home)))
+    if length > LONGEST_HOME:
+        return f"cannot be used: its path has {length:,} bytes, and {LONGEST_HOME} is the most that SQLite takes"
     return ""
 
 
